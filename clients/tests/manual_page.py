@@ -6,22 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-MANUAL = Path(__file__).parents[2] / "docs" / "manual"
-COVERED_BY = {
-    "make up": ("clients/conftest.py", '"tip", "start"'),
-    "tip broker check paper": ("shared/testing/tests/test_broker_check.py", 'check("paper")'),
-    "tip login --url": ("services/identity/tests/test_login_at_providers.py", '"login"'),
-    "TIP_HOME=~/tip TIP_DEMO=no make up": ("tests-e2e/test_first_run.py", '"TIP_DEMO": "no"'),
-    "TIP_HOME=~/tip tip init": ("tests-e2e/test_first_run.py", '"init"'),
-    "tip login": ("tests-e2e/test_first_run.py", '"login"'),
-    "tip people invite": ("tests-e2e/test_first_run.py", '"people", "invite"'),
-    "make stop": ("clients/conftest.py", '"tip", "stop"'),
-    "TIP_HOME=~/restored tip epoch list": ("clients/tests/test_live_backup.py", '"epoch"'),
-    "TIP_HOME=~/restored tip restore": ("clients/tests/test_live_backup.py", '"restore"'),
-    "TIP_HOME=~/restored tip start": ("clients/conftest.py", '"tip", "start"'),
-}
-"""Beginnings of commands that start a platform or need a person, and the test that runs each, by what is in it."""
+from covering_tests import BLOCKS, COMMANDS, ROOT
+
+MANUAL = ROOT / "docs" / "manual"
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_COMMAND = re.compile(r"^(\$ )?(\w+=\S+ )*(tip|make|curl|python|pip|docker|docker-compose) ", re.MULTILINE)
 _NAME = re.compile(r"# (\w+\.py)\n")
 _VARYING = re.compile(r"[0-9a-f]{8}(-[0-9a-f-]+)?|[\d.]+( ms| s)?|before-upgrade|'\w+'")
 """Ids, figures and how long something took."""
@@ -36,7 +25,7 @@ class Step:
 
     @property
     def is_covered(self) -> bool:
-        return self.command.startswith(tuple(COVERED_BY))
+        return self.command.startswith(tuple(COMMANDS))
 
     def missing_in(self, output: str) -> list[str]:
         printed = alike(output)
@@ -48,10 +37,19 @@ def alike(text: str) -> str:
 
 
 def pages() -> list[Path]:
-    """In reading order."""
-    from console.manual_pages import FOLDER, IN_ORDER
+    """Those that are written for the manual, in reading order."""
+    return [page for page in _served() if page.parent == MANUAL]
 
-    return [MANUAL / Path(page.file).name for page in IN_ORDER if page.file.startswith(f"{FOLDER}/")]
+
+def reference_pages() -> list[Path]:
+    """Further documents that the manual serves."""
+    return [page for page in _served() if page.parent != MANUAL]
+
+
+def _served() -> list[Path]:
+    from console.manual_pages import IN_ORDER
+
+    return [ROOT / page.file for page in IN_ORDER]
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -63,8 +61,18 @@ def steps(page: Path) -> Iterator[Step]:
     for language, text in blocks(page):
         if language == "console":
             yield from _typed(text)
-        elif language == "python":
+        elif language == "python" and not text.startswith(covered_blocks(page)):
             yield _program(text)
+
+
+def covered_blocks(page: Path) -> tuple[str, ...]:
+    """How those blocks of the page begin that a test of their own covers."""
+    return tuple(BLOCKS.get(str(page.relative_to(ROOT)), ()))
+
+
+def is_left_out(page: Path, language: str, text: str) -> bool:
+    """Whether it can be run, and nobody runs it: neither this page's own test nor one that is named for it."""
+    return not language and bool(_COMMAND.search(text)) and not text.startswith(covered_blocks(page))
 
 
 def _typed(text: str) -> Iterator[Step]:

@@ -23,6 +23,7 @@ PAGES = {
     "/docs": "docs.html",
     "/docs/docs.css": "docs/docs.css",
     "/docs/docs.js": "docs/docs.js",
+    "/docs/try.js": "docs/try.js",
     **{f"/docs/problems/{code}": f"docs/problems/{code}.html" for code in TYPES},
 }
 

@@ -7,16 +7,15 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
-import requests
 
 sys.path.insert(0, str(Path(__file__).parent))
-from people import TIMEOUT_S, Visitor
+from people import Visitor
 from platform_start import environment, run_script, started
 
 from console.store import Sessions
+from tip_testing.console_platform import ConsolePlatform
 from tip_testing.servers_plugin import new_directory
 
 MEMBERS = {"trader": ("acme", "member"), "reader": ("acme", "read_only"), "stranger": ("globex", "admin")}
@@ -40,31 +39,12 @@ with tenancy.serving_all():
 """
 
 
-@dataclass(frozen=True)
-class Stack:
-    """A running platform, as `local.json` describes it."""
+@dataclass(frozen=True, kw_only=True)
+class Stack(ConsolePlatform):
+    """A running platform, its folder, and who can sign in."""
 
-    local: dict[str, Any]
     home: Path
     logins: dict[str, dict[str, str]]
-
-    @property
-    def base(self) -> str:
-        return str(self.local["base_url"])
-
-    def account(self, organization: str = "acme", environment: str = "paper") -> str:
-        return str(self.local["organizations"][organization]["accounts"][environment])
-
-    def key(self, organization: str = "acme", environment: str = "paper") -> str:
-        return str(self.local["organizations"][organization]["api_keys"][environment])
-
-    def call(self, method: str, path: str, body: Any = None, *, organization: str = "acme", key: str = "") -> Any:
-        """The API as an admin, or with a key."""
-        token = self.local["organizations"][organization]["tokens"]["admin"]
-        headers = {"x-api-key": key} if key else {"Authorization": f"Bearer {token}"}
-        answer = requests.request(method, self.base + path, json=body, headers=headers, timeout=TIMEOUT_S)
-        assert answer.status_code < 500, answer.text
-        return answer.json() if answer.content else None
 
     def sessions(self) -> Sessions:
         """Where the console keeps them, opened with the platform's own secret."""
@@ -107,7 +87,7 @@ def _with_people(home: Path, variables: dict[str, str]) -> Stack:
         for name, (organization, role) in MEMBERS.items()
     ]
     run_script(MAKE_PEOPLE, variables, json.dumps(made))
-    return Stack(local, home, logins)
+    return Stack(local=local, home=home, logins=logins)
 
 
 def _members() -> dict[str, dict[str, str]]:

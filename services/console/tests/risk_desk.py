@@ -1,16 +1,13 @@
 """An account of its own for tests about controls, and what they do with it."""
 
 from typing import Any
-from uuid import uuid4
 
 XSS = "<img src=x onerror=document.title='broken'>"
 ZONE = "America/New_York"
 
 
 def new_account(stack: Any, name: str) -> str:
-    """At the paper broker, so that no other test's orders are refused."""
-    body = {"name": f"{name} {uuid4().hex[:6]}", "broker": "paper", "environment": "paper", "time_zone": ZONE}
-    return str(stack.call("POST", "/v1/accounts", body)["id"])
+    return str(stack.new_account(name, ZONE))
 
 
 def control(stack: Any, account: str, method: str, path: str = "", body: Any = None) -> Any:

@@ -7,6 +7,8 @@ from administration_pages import audit, check_page
 from browser_pages import browser, sign_in, watched
 from playwright.sync_api import expect
 
+from tip_testing.console_journeys import an_administrators_day, an_operators_day
+
 __all__ = ["browser"]
 PAGES = (
     *("connect", "connect?broker=paper", "settings", "settings of a live account", "credential"),
@@ -69,56 +71,16 @@ def test_pages_that_say_why_not_are_pages_like_others(browser, stack, name):
 
 def test_an_administrators_day(office, stack):
     page, errors = watched(office)
-    run = uuid4().hex[:8]
-    page.goto("/console")
-    page.keyboard.press("g")
-    page.keyboard.press("m")
-    page.wait_for_url("**/console/people")
-    page.fill("input[data-search]", f"{run}@acme.example")
-    page.get_by_role("button", name="Invite", exact=True).click()
-    code = page.locator("code.shown").first.inner_text()
-    assert len(code) > 10
-    page.goto("/console/people")
-    expect(page.get_by_role("region", name="Invitations")).to_contain_text(f"{run}@acme.example")
-    assert code not in page.content()
+    an_administrators_day(page, stack)
 
-    page.keyboard.press("g")
-    page.keyboard.press("k")
-    page.wait_for_url("**/console/keys")
-    page.keyboard.press("n")
-    page.wait_for_url("**/console/keys/new")
-    page.fill("[name=name]", f"bot {run}")
-    page.locator("label", has_text="intent:edit").locator("input").check()
-    page.locator("label", has_text="paper account").locator("input").check()
-    page.fill("[name=symbols]", "AAPL")
-    page.fill("[name=max_notional_per_day]", "1000")
-    page.get_by_role("button", name="Create key").click()
-    key = page.locator("code.shown").inner_text()
-    assert stack.call("GET", "/v1/auth/self", key=key)["bounds"]["symbols"] == ["AAPL"]
+    assert errors == []
+    page.close()
 
-    page.goto("/console")
-    page.keyboard.press("n")
-    page.wait_for_url("**/console/connect")
-    page.locator("a[href='/console/connect?broker=paper']").click()
-    page.fill("[name=name]", f"desk {run}")
-    page.get_by_role("button", name="Connect", exact=True).click()
-    page.wait_for_url("**/settings")
-    page.fill("[name=label]", "main")
-    page.fill("[name='secret.key_id']", "AKDAY")
-    page.fill("[name='secret.secret_key']", "hush")
-    page.get_by_role("button", name="Add and test").click()
-    expect(page.get_by_role("region", name="Credentials")).to_contain_text("active", timeout=30_000)
-    page.get_by_role("link", name="main", exact=True).click()
-    page.get_by_role("button", name="Test main").click()
-    expect(page.locator("[data-part=credential]")).to_contain_text("accepted", timeout=60_000)
-    expect(page.locator("[data-part=credential]")).to_contain_text("active")
 
-    page.goto("/console/keys")
-    page.get_by_role("link", name=f"bot {run}").click()
-    page.get_by_role("button", name="Disable the key").click()
-    expect(page.locator(".facts")).to_contain_text("disabled")
-    assert stack.call("GET", "/v1/auth/self", key=key)["code"] == "unauthenticated"
-    assert key not in page.content()
+def test_an_operators_day(office, stack):
+    page, errors = watched(office)
+    an_operators_day(page, stack, stack.account())
+
     assert errors == []
     page.close()
 

@@ -1,7 +1,6 @@
 """The console in Chromium: every page in both themes and three widths, live tables, and what attackers try."""
 
 import os
-import re
 import signal
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -12,6 +11,7 @@ from browser_pages import WIDTHS, browser, sign_in, violations, watched
 from playwright.sync_api import expect
 
 from tip_local.home import Home
+from tip_testing.console_journeys import a_traders_day, show_key
 
 __all__ = ["browser"]
 XSS = "<img src=x onerror=document.title='broken'>"
@@ -33,9 +33,7 @@ def desk(browser, stack):
     stack.call("PUT", symbol, {"manually_disabled": True, "manual_reason": XSS})
     context = sign_in(browser, stack.base, stack.logins["admin"])
     page = context.new_page()
-    page.goto(address(stack, "ticket"))
-    page.fill("[name=key]", stack.key())
-    page.get_by_role("button", name="Use this key").click()
+    show_key(page, stack.account(), stack.key())
     page.close()
     submit(stack, "AAPL", tags=["desk"])
     yield context
@@ -174,19 +172,8 @@ def test_a_pause_holds_rows_back_until_it_ends(desk, stack):
 
 def test_a_trader_checks_places_and_cancels_with_the_keyboard(desk, stack):
     page, errors = watched(desk)
-    page.goto(address(stack, "orders"))
-    page.keyboard.press("n")
-    page.wait_for_url("**/ticket")
-    page.fill("[name=symbol]", "amd")
-    page.fill("[name=quantity]", "4")
-    page.fill("[name=limit_price]", "2.5")
-    page.keyboard.press("Enter")
-    page.get_by_role("button", name="Place BUY 4 AMD Limit 2.5").click()
-    page.wait_for_url(re.compile(r"/orders/[0-9a-f-]{36}$"))
-    expect(page.locator("[data-part=order]")).to_contain_text("accepted", timeout=60_000)
-    page.get_by_role("button", name="Cancel order").click()
+    a_traders_day(page, stack.account())
 
-    expect(page.locator("[data-part=order]")).to_contain_text("canceled", timeout=60_000)
     assert errors == []
     page.close()
 

@@ -17,6 +17,7 @@ from console.manual_pages import IN_ORDER
 
 ROOT = Path(__file__).parents[3]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+PICTURE = re.compile(r'<source [^>]*srcset="([^"]+)"><img [^>]*src="([^"]+)"')
 OTHER_PAGES = ("/docs", "/console")
 ACTIVE = re.compile(r"<(script|style|iframe|object|form)\b|\s(style|on\w+)=|javascript:", re.IGNORECASE)
 INSTALLED = (
@@ -81,9 +82,24 @@ def test_pictures_are_small_and_all_of_them_are_shown(texts):
     shown = "".join(text.html for text in texts.values())
 
     assert [address for address in manual.IMAGES if f'src="{address}"' not in shown] == []
-    assert [file.name for file in manual.IMAGES.values() if file.stat().st_size > 120_000] == []
-    assert len(manual.IMAGES) <= 12
+    assert sum(file.stat().st_size for file in manual.IMAGES.values()) < 3_000_000
     assert all(urlsplit(src).path in manual.IMAGES for src in re.findall(r'<img [^>]*src="([^"]+)"', shown))
+
+
+def test_a_picture_keeps_its_place_while_it_loads(texts):
+    shown = "".join(text.html for text in texts.values())
+    images = re.findall(r"<img [^>]+>", shown)
+
+    assert len(images) >= len(manual.IMAGES)
+    assert [image for image in images if not re.search(r' width="\d{3,4}" height="\d{3,4}"', image)] == []
+
+
+def test_code_hosts_show_the_dark_one_of_the_same_picture():
+    files = [page.file for page in manual.PAGES] + ["README.md"]
+    shown = [found for file in files for found in PICTURE.findall((ROOT / file).read_text())]
+
+    assert len(shown) > 50
+    assert [(dark, light) for dark, light in shown if dark != light.replace(".webp", "-dark.webp")] == []
 
 
 def test_every_word_of_the_search_leads_to_a_heading(texts):

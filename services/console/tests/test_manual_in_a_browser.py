@@ -5,7 +5,7 @@ from browser_pages import browser, check_fits, violations, watched
 from playwright.sync_api import expect
 
 __all__ = ["browser"]
-PAGES = ("/manual/concepts", "/manual/controls-and-limits", "/manual/reference/brokers")
+PAGES = ("/manual/concepts", "/manual/controls-and-limits", "/manual/console", "/manual/reference/brokers")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

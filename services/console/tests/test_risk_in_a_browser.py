@@ -8,6 +8,8 @@ from browser_pages import WIDTHS, browser, sign_in, violations, watched
 from playwright.sync_api import expect
 from risk_desk import XSS, control, new_account, submit
 
+from tip_testing.console_journeys import a_risk_managers_day
+
 __all__ = ["browser"]
 SHOTS = os.environ.get("CONSOLE_SCREENSHOTS")
 PAGES = ("overview", "risk", "risk/limits", "risk/symbols/TSLA", "risk/refusals", "risk/history")
@@ -91,34 +93,9 @@ def test_text_in_controls_never_runs(manager, account):
 
 
 def test_a_risk_managers_day(manager, stack, account):
-    """Halt; an order is refused and explained; resume; a limit is set and its use is drawn."""
     page, errors = watched(manager)
-    page.goto(address(account, "orders"))
-    page.keyboard.press("g")
-    page.keyboard.press("r")
-    page.wait_for_url("**/risk")
-    page.get_by_label("Reason").fill("the news")
-    page.get_by_role("button", name="Halted").click()
-    expect(page.locator("[data-part=state]")).to_contain_text("HALTED")
+    a_risk_managers_day(page, stack, account)
 
-    page.get_by_role("link", name="Check an order").first.click()
-    page.fill("[name=symbol]", "AAPL")
-    page.fill("[name=quantity]", "1")
-    page.fill("[name=limit_price]", "1")
-    page.get_by_role("button", name="Check").click()
-    expect(page.locator(".checks")).to_contain_text("Trading state of the account")
-    expect(page.locator(".checks")).to_contain_text("the news")
-    page.get_by_role("link", name="The controls of").click()
-
-    submit(stack, account)
-    expect(page.locator("[data-part=refusals]")).to_contain_text("TRADING_HALTED", timeout=20_000)
-    page.get_by_role("button", name="Active", exact=True).click()
-    expect(page.locator("[data-part=state]")).to_contain_text("ACTIVE")
-    page.get_by_role("link", name="Change limits").click()
-    page.get_by_label("Orders in a day").fill("1000")
-    page.get_by_role("button", name="Set limits").click()
-    page.wait_for_url("**/risk")
-    expect(page.locator(".usage")).to_contain_text("Orders in a day")
     assert page.locator(".usage .bar .used").count() >= 4
     assert errors == []
     page.close()

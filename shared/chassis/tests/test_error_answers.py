@@ -52,7 +52,7 @@ def test_a_long_path_is_not_sent_back(client: FlaskClient) -> None:
     assert answer.status_code == 404 and len(answer.data) < 4096
 
 
-def test_a_page_uses_our_own_files_and_sends_nothing(client: FlaskClient) -> None:
+def test_a_page_uses_our_own_files_and_sends_to_nobody_else(client: FlaskClient) -> None:
     answer = client.get("/docs")
 
     policy = dict(part.strip().split(" ", 1) for part in answer.headers["Content-Security-Policy"].split(";"))
@@ -60,6 +60,7 @@ def test_a_page_uses_our_own_files_and_sends_nothing(client: FlaskClient) -> Non
         "default-src": "'none'",
         "style-src": "'self'",
         "script-src": "'self'",
+        "connect-src": "'self'",
         "base-uri": "'none'",
         "form-action": "'none'",
         "frame-ancestors": "'none'",

@@ -49,13 +49,19 @@ def test_the_reference_loads_only_its_own_files_and_has_nothing_inline(client: F
     answer = client.get("/docs")
     found = outline(answer.text)
 
-    assert found.loaded == ["/docs/docs.css", "/docs/docs.js"] and found.inline == []
+    assert found.loaded == ["/docs/docs.css", "/docs/docs.js", "/docs/try.js"] and found.inline == []
     assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
     assert "unsafe" not in answer.headers["Content-Security-Policy"]
 
 
 @pytest.mark.parametrize(
-    ("path", "kind"), [("/docs/docs.css", "text/css"), ("/docs/docs.js", "text/javascript"), ("/docs", "text/html")]
+    ("path", "kind"),
+    [
+        ("/docs", "text/html"),
+        ("/docs/docs.css", "text/css"),
+        ("/docs/docs.js", "text/javascript"),
+        ("/docs/try.js", "text/javascript"),
+    ],
 )
 def test_the_files_of_the_reference_are_served_as_what_they_are(client: FlaskClient, path: str, kind: str) -> None:
     answer = client.get(path)

@@ -10,11 +10,12 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from console import manual_pages
+from console.image_size import image_size
 from console.manual_markdown import Heading, passages, render
 from console.manual_pages import FOLDER, HOME, IN_ORDER, Page
 
 SEARCH = f"{HOME}/search.json"
-TYPES = {".png": "image/png"}
+TYPES = {".webp": "image/webp"}
 _STYLE = re.compile(r"<style>.*?</style>\s*", re.DOTALL)
 
 
@@ -91,15 +92,15 @@ def _file(page: Page, address: str) -> str:
 def _picture(file: str, description: str) -> str:
     if file.endswith(".svg"):
         return _drawing(file)
-    name, described = Path(file).name, escape(description)
-    dark = name.replace(".", "-dark.")
-    if f"{HOME}/images/{dark}" not in IMAGES:
-        return _image(name, described, "shot")
-    return _image(name, described, "shot only-light") + _image(dark, described, "shot only-dark")
+    name, dark, described = Path(file).name, Path(file).name.replace(".", "-dark."), escape(description)
+    kind = "shot phone" if "-phone." in name else "shot"
+    return _image(name, described, f"{kind} only-light") + _image(dark, described, f"{kind} only-dark")
 
 
 def _image(name: str, described: str, kind: str) -> str:
-    return f'<img class="{kind}" src="{HOME}/images/{name}" alt="{described}" loading="lazy">'
+    address = f"{HOME}/images/{name}"
+    width, height = image_size(IMAGES[address])
+    return f'<img class="{kind}" src="{address}" alt="{described}" width="{width}" height="{height}" loading="lazy">'
 
 
 def _drawing(file: str) -> str:

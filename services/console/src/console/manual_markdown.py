@@ -14,6 +14,11 @@ from pygments.lexers import get_lexer_by_name
 LANGUAGES = frozenset({"console", "json", "python", "toml"})
 """What is coloured; of any other language the text is shown."""
 _COMMENT = re.compile(r"^<!--.*?-->$", re.MULTILINE | re.DOTALL)
+_PICTURE = re.compile(
+    r'<picture><source media="\(prefers-color-scheme: dark\)" srcset="[^"]+">'
+    r'<img alt="([^"<>\[\]]+)" src="([^"\s()]+)"(?: width="\d+")?></picture>'
+)
+"""How a code host shows one of two pictures; here it is an image like others, and all other HTML stays text."""
 _NOT_IN_IDS = re.compile(r"[^\w\- ]")
 
 Link = Callable[[str], str | None]
@@ -63,7 +68,7 @@ def passages(text: str) -> list[Passage]:
 
 
 def _tokens(text: str) -> list[Token]:
-    return _parser.parse(_COMMENT.sub("", text))
+    return _parser.parse(_PICTURE.sub(r"![\1](\2)", _COMMENT.sub("", text)))
 
 
 def _headings(tokens: Sequence[Token]) -> Iterator[tuple[Heading, int]]:

@@ -36,6 +36,7 @@ SECTIONS = (
             Page("What it is", f"{FOLDER}/README.md", HOME),
             _own("Quickstart", "quickstart"),
             _own("Concepts", "concepts"),
+            _own("The console", "console"),
         ),
     ),
     Section(

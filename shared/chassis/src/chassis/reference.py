@@ -21,12 +21,12 @@ from chassis.problem_types import TYPES
 DOCUMENT = "/openapi.json"
 HTML = "text/html; charset=utf-8"
 PAGE_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
 }
-"""Of every answer that is HTML: nothing but our own style and script is used, nothing is sent or framed."""
+"""Of every answer that is HTML: nothing but our own style and script is used, and nothing is sent to anybody else."""
 
 Document = Mapping[str, Any]
 
@@ -85,7 +85,8 @@ def serve(routes: Flask | Blueprint, document: Callable[[], Document]) -> None:
     routes.add_url_rule("/docs/<path:name>", "docs_page", lambda name: page(f"/docs/{name}"))
 
 
-_FILES = {"docs.css": "text/css; charset=utf-8", "docs.js": "text/javascript; charset=utf-8"}
+_SCRIPT = "text/javascript; charset=utf-8"
+_FILES = {"docs.css": "text/css; charset=utf-8", "docs.js": _SCRIPT, "try.js": _SCRIPT}
 
 
 def _template(name: str, **values: Any) -> str:
