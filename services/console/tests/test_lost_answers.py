@@ -1,10 +1,13 @@
 """When the platform does not answer: nothing that is shown once is lost, and nobody is led to do a thing twice."""
 
+import re
 from uuid import uuid4
 
 import pytest
 from lost_calls import Desk
-from risk_desk import control, new_account
+from risk_desk import control, new_account, submit
+
+from tip_testing.waiting import eventually
 
 
 @pytest.fixture
@@ -111,3 +114,27 @@ def test_keys_are_read_for_their_names_alone(stack, desk):
     stack.call("PUT", f"/v1/controls/accounts/{account}", {"trading_state": "ACTIVE"}, key=stack.key())
     recorded.get(f"/console/accounts/{account}/risk")
     assert "/v1/api-keys" in recorded.paths
+
+
+def test_what_happens_while_an_orders_page_is_read_is_shown_or_still_to_come(stack, desk):
+    """The stream begins where the page says: what it does not show and what comes no more would be missing for ever."""
+    account = new_account(stack, "meanwhile")
+    order = f"/v1/accounts/{account}/intents/{submit(stack, account)['intent_id']}"
+    eventually(lambda: stack.call("GET", order)["state"]["status"] == "ACCEPTED")
+    reads = []
+
+    def cancel_between(request, _):
+        if request.url.path.startswith(order):
+            reads.append(request.url.path)
+        if len(reads) == 2 and stack.call("GET", order)["state"]["status"] == "ACCEPTED":
+            command = {"command": {"type": "CANCEL", "payload": {"ref_intent_id": order.rsplit("/", maxsplit=1)[-1]}}}
+            stack.call("POST", f"/v1/accounts/{account}/intents", command, key=stack.key())
+            eventually(lambda: stack.call("GET", order)["state"]["status"] == "CANCELED")
+        return False
+
+    page = desk(cancel_between).get(f"/console/accounts/{account}/orders/{order.rsplit('/', maxsplit=1)[-1]}").text
+
+    begins_after = int(re.search(r'data-after="(\d+)"', page)[1])
+    ends = max(entry["sequence"] or 0 for entry in stack.call("GET", f"{order}/timeline")["data"])
+    assert len(reads) >= 2
+    assert "canceled</span>" in page or begins_after < ends

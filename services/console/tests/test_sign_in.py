@@ -13,6 +13,7 @@ from people import Visitor, hidden
 
 from console import model
 from console.app import create_app
+from tip_testing.waiting import eventually
 
 COOKIE = "tip_console"
 
@@ -135,8 +136,13 @@ def test_requests_at_the_same_time_refresh_once(stack, signed_in):
     session = sessions.find(cookie)
     late = replace(session.tokens, expires_at=datetime.now(UTC) - timedelta(seconds=1))
     sessions.put(cookie, replace(session, tokens=late))
+
+    def read(_):
+        """On a busy machine not all of them find a thread in time (429)."""
+        return eventually(lambda: (answer := visitor.get("/console")).status_code != 429 and answer.status_code)
+
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: visitor.get("/console").status_code, range(8)))
+        answers = list(pool.map(read, range(8)))
 
     renewed = sessions.find(cookie)
     assert answers == [200] * 8

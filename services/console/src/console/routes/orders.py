@@ -84,7 +84,8 @@ def _change(account_id: UUID, intent_id: UUID, command: dict[str, Any], verb: st
 def _order_page(account_id: UUID, intent_id: UUID, refusal: ApiProblem | None = None) -> Response:
     api, path = common.api(), f"/v1/accounts/{account_id}/intents/{intent_id}"
     find_account(account_id)
-    order, timeline = api.get(path), api.all(f"{path}/timeline")
+    timeline = api.all(f"{path}/timeline")
+    order = api.get(path)  # later, so that it shows all that the stream begins after
     created = timeline[0]["command"]["payload"] if timeline and "command" in timeline[0] else {}
     order["spec"] = _latest_spec(order, timeline)
     return account_page(
