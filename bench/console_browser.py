@@ -1,4 +1,4 @@
-"""Debian's Chromium for the console's benchmark, somebody who has signed in, and a bare page to compare with."""
+"""Pages in Chromium for the console's benchmark, of somebody who has signed in, and a bare one to compare with."""
 
 import threading
 from collections.abc import Iterator
@@ -6,35 +6,18 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 
-from bench.harness import tool
+from tip_testing.chromium import sign_in
 
-FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync")
 VIEWPORT: Any = {"width": 1280, "height": 800}
 ROWS = 200
 LOADED = "performance.getEntriesByType('navigation')[0].loadEventEnd"
 
 
-@contextmanager
-def chromium() -> Iterator[Browser]:
-    path = tool("chromium", "apt-get install chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=[*FLAGS])
-        yield browser
-        browser.close()
-
-
-def sign_in(browser: Browser, base: str, login: dict[str, str]) -> Any:
+def signed_in(browser: Browser, base: str, login: dict[str, str]) -> Any:
     """The cookies of somebody who has signed in."""
-    context = browser.new_context(viewport=VIEWPORT, base_url=base)
-    page = context.new_page()
-    page.goto("/")
-    page.fill("#email", login["email"])
-    page.fill("#password", login["password"])
-    page.get_by_role("button", name="Sign in", exact=True).click()
-    page.locator("button[value=allow]").click()
-    page.wait_for_url("**/console")
+    context = sign_in(browser, base, login)
     cookies = context.storage_state()
     context.close()
     return cookies

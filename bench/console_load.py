@@ -1,7 +1,6 @@
 """Orders for the console's benchmark: at a steady rate, or ten thousand at once; and a bare reader of their events."""
 
 import json
-import statistics
 import threading
 import time
 from collections.abc import Iterator
@@ -88,8 +87,8 @@ class Reader:
 
     def _read(self, opened: threading.Event, stop: threading.Event) -> None:
         types = "EVENT_TYPE_INTENT_ACTION,EVENT_TYPE_BROKER_ORDER"
-        query = {"params": {"subscriptions": types}, "timeout": 30}
-        with self.desk.client() as client, client.stream("GET", "/events", **query) as answer:
+        query = {"subscriptions": types}
+        with self.desk.client() as client, client.stream("GET", "/events", params=query, timeout=30) as answer:
             opened.set()
             for line in answer.iter_lines():
                 if stop.is_set():
@@ -101,12 +100,3 @@ class Reader:
         self.events += "occurred_at" in event
         if "intent_action" in event:
             self.ages_ms.append(1000 * (time.time() - datetime.fromisoformat(event["occurred_at"]).timestamp()))
-
-
-def p50(values: list[float]) -> float:
-    return statistics.median(values)
-
-
-def p99(values: list[float]) -> float:
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]

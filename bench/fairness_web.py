@@ -20,7 +20,7 @@ from uuid import UUID
 from sqlalchemy import NullPool, create_engine
 
 from bench.flood import flood, request
-from bench.harness import Ratio, report
+from bench.harness import Ratio, percentile, report
 from bench.submit_stage import Stage, stage
 from chassis import db, keys, migrations
 from chassis.services import WEB_SERVICES
@@ -97,11 +97,6 @@ class Probe:
             connection.close()
             time.sleep(0.02)  # below its own quota
         return found
-
-
-def percentile(values: Sequence[float], part: float) -> float:
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * part))]
 
 
 def compare(probe: Probe, port: int, attack: Attack, count: int, seconds: float) -> list[Ratio]:

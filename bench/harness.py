@@ -61,6 +61,11 @@ def pairs(
     return Ratio(name, unit, statistics.median(references), statistics.median(subjects), spread, goal, at_most)
 
 
+def percentile(values: Sequence[float], part: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * part))]
+
+
 def report(title: str, ratios: Sequence[Ratio], *, versions: Sequence[str], command: str, notes: str = "") -> None:
     """Print the table and keep it in bench/README.md in place of the same benchmark's earlier one."""
     lines = [

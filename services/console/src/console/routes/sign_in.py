@@ -57,9 +57,8 @@ def sign_out() -> ResponseReturnValue:
 
 @bp.get("/console/signed-out")
 def show_signed_out() -> ResponseReturnValue:
-    elsewhere = deps().providers.sign_out_url
-    text = "You are signed out of the console."
-    return page("message.html", title="Signed out", text=text, sign_in=True, sign_out_url=elsewhere)
+    text, sign_out_url = "You are signed out of the console.", deps().providers.sign_out_url
+    return page("message.html", title="Signed out", text=text, sign_in=True, sign_out_url=sign_out_url)
 
 
 @bp.post("/console/theme")
