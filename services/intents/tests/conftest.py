@@ -122,9 +122,9 @@ def statements(desk: Desk) -> Iterator[list[str]]:
     connections, sent = desk.app.extensions["deps"].connections, []
     execute = connections._execute
 
-    def noted(statement: Statement, *arguments: Any) -> Any:
+    def noted(statement: Statement, *arguments: Any, **more: Any) -> Any:
         sent.append(statement.name)
-        return execute(statement, *arguments)
+        return execute(statement, *arguments, **more)
 
     connections._execute = noted  # type: ignore[method-assign]
     yield sent

@@ -1,12 +1,16 @@
 """POST …/intents/batch."""
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import psycopg2
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from werkzeug.test import TestResponse
 
 from tip_testing.commands import cancel, create, limit, replace
+from tip_testing.identity_fixtures import Organization
 
 from .conftest import Desk
 from .test_controls import disable, limits
@@ -72,6 +76,48 @@ def test_an_atomic_batch_counts_its_own_commands_against_the_limits(desk: Desk) 
     assert submit(desk, create(), create(), create(), atomic=True).status_code == 422
     results = submit(desk, create(), create(), create()).json["results"]
     assert [result["status"] for result in results] == [201, 201, 422]
+
+
+def test_a_batch_counts_each_order_for_those_after_it(desk: Desk) -> None:
+    limits(desk, max_open_orders=3)
+
+    results = submit(desk, *[limit()] * 5).json["results"]
+
+    assert [result["status"] for result in results] == [201, 201, 201, 422, 422]
+    assert len(desk.rows("refusal")) == 2
+
+
+def codes(problems: Iterable[Any]) -> list[str | None]:
+    return [problem.get("code") for problem in problems]
+
+
+PIECES = {
+    "order": create(),
+    "another": create(symbol="AAPL", quantity="2"),
+    "disabled": create(symbol="MSFT"),
+    "unreadable": create(quantity="0"),
+    "too large": create(quantity="60"),
+    "unknown": cancel("11111111-1111-4111-8111-111111111111"),
+}
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(names=st.lists(st.sampled_from(sorted(PIECES)), min_size=1, max_size=8))
+def test_a_batch_is_answered_as_its_commands_one_by_one(
+    new_desk: Callable[..., Desk], organization: Organization, names: list[str]
+) -> None:
+    one_by_one, at_once = (new_desk(organization=organization) for _ in range(2))
+    for each in (one_by_one, at_once):
+        disable(each, "MSFT")
+        limits(each, max_position_quantity="50", max_open_orders=4)
+
+    singles = [one_by_one.submit(PIECES[name]) for name in names]
+    results = submit(at_once, *(PIECES[name] for name in names)).json["results"]
+
+    assert [result["status"] for result in results] == [answer.status_code for answer in singles]
+    assert codes(result.get("problem", {}) for result in results) == codes(answer.json for answer in singles)
+    assert len(at_once.rows("action")) == len(one_by_one.rows("action"))
+    assert len(at_once.rows("refusal")) == len(one_by_one.rows("refusal"))
 
 
 def test_a_batch_has_1_to_100_commands(desk: Desk) -> None:

@@ -172,6 +172,14 @@ def test_two_processes_that_race_for_a_client_id_neither_deadlock_nor_both_win(d
 COMMANDS = st.lists(st.tuples(st.integers(0, 2), st.sampled_from([None, "a", "b", "c"])), min_size=1, max_size=12)
 
 
+def test_of_two_orders_of_a_batch_with_one_client_id_the_first_is_written(desk: Desk) -> None:
+    results = submit_batch(desk, create(), named("mine"), create(), named("mine"), named("yours")).json["results"]
+
+    assert [result["status"] for result in results] == [201, 201, 201, 409, 201]
+    assert results[3]["problem"]["code"] == "client_id_taken"
+    assert desk.get("/verify").json["valid"] is True
+
+
 @settings(max_examples=15, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(rounds=st.lists(COMMANDS, min_size=1, max_size=3))
 def test_of_any_submits_at_once_one_has_each_client_id(

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import exc
 
 from chassis import db
-from intents.store.connections import PreparedConnections
+from intents.store.connections import CommitOutcomeUnknown, PreparedConnections
 from intents.store.statement import Statement
 from tip_testing.commands import create
 
@@ -23,6 +23,8 @@ _BACKEND = Statement("test_backend", ("integer",), "SELECT pg_backend_pid() AS p
 _SLOW_BACKEND = Statement(
     "test_slow_backend", ("integer",), "SELECT pg_backend_pid() AS pid FROM generate_series(1, $1), pg_sleep(0.05)"
 )
+_END = Statement("test_end", ("integer",), "SELECT pg_terminate_backend(pg_backend_pid()) FROM generate_series(1, $1)")
+_FAIL = Statement("test_fail", ("integer",), "SELECT 1 / $1")
 
 
 @pytest.fixture
@@ -101,6 +103,44 @@ def test_a_statement_may_run_after_another_in_one_round_trip(desk: Desk, connect
         [row] = tx.write_after(_TOUCH, _VERSION, (str(desk.account_id),))
 
     assert row.version == 7
+
+
+def test_the_last_statement_is_committed_before_the_process_goes_on(
+    desk: Desk, connections: PreparedConnections
+) -> None:
+    desk.created(create())
+    account = (str(desk.account_id),)
+
+    with connections.begin() as tx:
+        tx.read(_VERSION, account)
+        [row] = tx.write_last(_TOUCH, account, _VERSION, account)
+        versions_meanwhile = [row["version"] for row in desk.rows("intent")]
+
+    assert versions_meanwhile == [row.version] == [7]
+    assert connections.autocommit().read(_VERSION, account) == [row]
+
+
+def test_a_last_statement_that_fails_takes_the_others_with_it(desk: Desk, connections: PreparedConnections) -> None:
+    desk.created(create())
+    account = (str(desk.account_id),)
+
+    def touch_and_fail() -> None:
+        with connections.begin() as tx:
+            tx.write(_TOUCH, account)
+            tx.write_last(_FAIL, (0,), _VERSION, account)
+
+    with pytest.raises(exc.DataError):
+        touch_and_fail()
+
+    assert [row["version"] for row in desk.rows("intent")] != [7]
+    assert len(connections.autocommit().read(_VERSION, account)) == 1
+
+
+def test_nobody_knows_what_became_of_a_last_statement_that_was_not_answered(connections: PreparedConnections) -> None:
+    with pytest.raises(CommitOutcomeUnknown), connections.begin() as tx:
+        tx.write_last(_END, (1,), _NUMBERS, (1,))
+
+    assert len(connections.autocommit().read(_NUMBERS, (1,))) == 1
 
 
 def test_threads_share_a_few_connections(desk: Desk) -> None:

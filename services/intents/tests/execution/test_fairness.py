@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 import requests
@@ -14,15 +14,18 @@ from intents.execution.client_order_id import client_order_id
 from intents.execution.credentials import Credentials
 from intents.execution.executor import Executor
 from intents.execution.model.commands import LeasedCommand
-from intents.execution.model.inputs import DispatchResult
+from intents.execution.model.inputs import BrokerReport, DispatchResult
 from intents.execution.model.verdicts import RetryLater
-from tip_brokers import Brokers, BrokerSettings
+from intents.execution.recorder import FEW, Recorded, portions
+from tip_brokers import Brokers, BrokerSettings, OrderStatus
 from tip_testing.commands import create
 from tip_testing.ports import reserved_port
 from tip_testing.waiting import eventually
 
-from ..broker_side import accept
+from ..broker_side import accept, fill
 from ..conftest import Desk
+from .sending import NOW
+from .settlements import order
 
 LEASE_SECONDS = 600
 
@@ -180,3 +183,42 @@ def test_slow_accounts_of_one_organization_do_not_delay_the_reconciliation_of_ot
     eventually(lambda: queries()[str(other.account_id)] >= rounds, 60)
 
     assert sum(queries()[key] for key in keys) < slow * rounds / 2, "it did not have to wait for a round of theirs"
+
+
+def reports(account_id: UUID, count: int) -> list[BrokerReport]:
+    names = [f"order-{number}" for number in range(count)]
+    return [BrokerReport(account_id, order(OrderStatus.WORKING, name=name), NOW) for name in names]
+
+
+def test_few_orders_are_not_recorded_with_the_hundred_of_another_account():
+    """A transaction keeps the log of each of its accounts locked until the last order is written."""
+    loud, quiet, quieter = (reports(uuid4(), count) for count in (100, 1, FEW))
+
+    few, many = portions([*loud[:50], *quiet, *loud[50:], *quieter])
+
+    assert (few, many) == ([*quiet, *quieter], loud)
+
+
+def test_what_is_recorded_of_one_account_alone_shares_a_transaction():
+    inputs = reports(uuid4(), 100)
+
+    assert portions(inputs) == [inputs] and portions(inputs[:1]) == [inputs[:1]] and portions([]) == []
+
+
+def test_no_log_is_locked_while_who_has_recorded_a_fill_waits_for_a_processor(new_desk, monkeypatch):
+    """A submit to the account would wait for as long."""
+    desk = new_desk()
+    working = accept(desk, desk.created(create(symbol="SIM.OPEN"))["intent_id"], "b1")
+    could_lock = []
+    of = Recorded.of
+
+    def paused(written: Any) -> Recorded:
+        row = desk.execute("SELECT 1 FROM intents.account_head WHERE account_id = :account_id FOR UPDATE SKIP LOCKED")
+        could_lock.append(row.first() is not None)
+        return of(written)
+
+    monkeypatch.setattr(Recorded, "of", paused)
+    fill(desk, working, "10", "5", "e1")
+
+    assert could_lock == [True]
+    assert desk.rows("intent")[0]["status"] == "FILLED"

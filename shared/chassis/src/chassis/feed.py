@@ -92,14 +92,14 @@ class Feed:
             if events and events[0].position != position + 1:
                 # Positions have no gaps, so what is missing was pruned before we consumed it.
                 log.error("feed_gap", source=self.source, consumed=position, next=events[0].position)
+            if events:  # before they are handled: what that locks is then locked until the commit and no longer
+                self._save(tx, events[-1].position)
             for event in events:
                 token = tracing.current.set(tracing.Trace.begin(str(event.event_id), event.traceparent))
                 try:
                     handle(tx, event)
                 finally:
                     tracing.current.reset(token)
-            if events:
-                self._save(tx, events[-1].position)
         return len(events)
 
     def _locked_position(self, tx: Connection) -> int:

@@ -5,10 +5,8 @@ statements. SQLAlchemy's statements would be planned anew.
 """
 
 import threading
-from collections import namedtuple
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache
 from typing import Any
 
 import psycopg2
@@ -16,7 +14,7 @@ from psycopg2 import extras
 from sqlalchemy import Engine, exc
 
 from chassis import db, tenancy
-from intents.store.statement import Row, Statement, Transaction
+from intents.store.statement import Row, Statement, Transaction, row_maker
 
 _NOT_PREPARED = "26000"
 MOST = 12
@@ -109,16 +107,21 @@ class PreparedConnections:
             raise self._translated(error) from error
 
     def _execute(
-        self, statement: Statement, values: Sequence[Any], settings: Sequence[str] = (), after: Statement | None = None
+        self,
+        statement: Statement,
+        values: Sequence[Any],
+        settings: Sequence[str] = (),
+        first: tuple[Statement, Sequence[Any]] | None = None,
+        then: Sequence[str] = (),
     ) -> list[Row]:
-        """Run the statement; in the same round trip, before it, the settings and `after` with the same values."""
+        """Run the statement; in the same round trip, before it, the settings, the `first` one and what comes `then`."""
         cursor = self._cursor()
-        statements = [statement] if after is None else [after, statement]
+        earlier, earlier_values = ([first[0]], first[1]) if first else ([], ())
         try:
-            for each in statements:
+            for each in (*earlier, statement):
                 self._prepare(cursor, each)
-            commands = [*self._take_opening(), *settings, *(each.execute for each in statements)]
-            cursor.execute("; ".join(commands), [*values] * len(statements))
+            before = [*self._take_opening(), *settings, *(each.execute for each in earlier), *then]
+            cursor.execute("; ".join([*before, statement.execute]), [*earlier_values, *values])
             return self._named(statement, cursor)
         except psycopg2.Error as error:
             raise self._translated(error) from error
@@ -142,7 +145,7 @@ class PreparedConnections:
         make_row = made[statement.name]
         if make_row is None:
             columns = tuple(column.name for column in cursor.description)
-            make_row = made[statement.name] = _row_maker(columns)
+            make_row = made[statement.name] = row_maker(columns)
         return [make_row(values) for values in cursor.fetchall()]
 
     @property
@@ -150,12 +153,22 @@ class PreparedConnections:
         return bool(getattr(self._local, "in_transaction", False))
 
     def _commit(self) -> None:
-        if self._opening:
+        if self._opening or not self._in_transaction:
             return
         try:
             self.send("COMMIT")
         except exc.DBAPIError as error:
             raise _as_unknown(error) from error.orig
+
+    def _commit_with(
+        self, last: tuple[Statement, Sequence[Any]], read: Statement, read_values: Sequence[Any]
+    ) -> list[Row]:
+        try:
+            rows = self._execute(read, read_values, first=last, then=["COMMIT"])
+        except exc.DBAPIError as error:
+            raise _as_unknown(error) from error.orig
+        self._local.in_transaction = False
+        return rows
 
     def _roll_back(self) -> None:
         cursor = self._local.session.cursor
@@ -253,7 +266,16 @@ class OpenTransaction:
 
     def write_after(self, first: Statement, statement: Statement, values: Sequence[Any]) -> list[Row]:
         """Run both with the same values in one round trip; the rows of the second."""
-        return self._connections._execute(statement, values, after=first)
+        return self._connections._execute(statement, values, first=(first, values))
+
+    def write_last(
+        self, statement: Statement, values: Sequence[Any], read: Statement, read_values: Sequence[Any]
+    ) -> list[Row]:
+        """Run the statement, commit, and read: in one round trip; the rows of `read`. Nothing may follow.
+
+        So what the statement locks is not locked while this process waits for a processor.
+        """
+        return self._connections._commit_with((statement, values), read, read_values)
 
     def limit_lock_wait(self, seconds: float) -> None:
         """Until the transaction ends, wait so long for each lock instead of the role's own limit."""
@@ -268,13 +290,6 @@ def _settings(lock_wait_s: float | None) -> list[str]:
     if lock_wait_s is not None:
         settings.append(f"SET LOCAL lock_timeout = {int(lock_wait_s * 1000)}")
     return settings
-
-
-@cache
-def _row_maker(columns: tuple[str, ...]) -> Callable[[Sequence[Any]], Row]:
-    row_type: Any = namedtuple("Row", columns, rename=True)  # type: ignore[misc] # columns of a statement
-    make_row: Callable[[Sequence[Any]], Row] = row_type._make
-    return make_row
 
 
 def _as_unknown(error: exc.DBAPIError) -> exc.DBAPIError:

@@ -1,6 +1,8 @@
 """Prepared statements, and the transaction that store functions run them in."""
 
-from collections.abc import Sequence
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 Row = Any
@@ -30,3 +32,11 @@ class Transaction(Protocol):
 
     def read(self, statement: Statement, values: Sequence[Any]) -> list[Row]: ...
     def write(self, statement: Statement, values: Sequence[Any]) -> list[Row]: ...
+
+
+@cache
+def row_maker(columns: tuple[str, ...]) -> Callable[[Sequence[Any]], Row]:
+    """Makes rows of a statement with these columns."""
+    row_type: Any = namedtuple("Row", columns, rename=True)  # type: ignore[misc] # columns of a statement
+    make_row: Callable[[Sequence[Any]], Row] = row_type._make
+    return make_row

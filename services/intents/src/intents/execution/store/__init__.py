@@ -34,7 +34,7 @@ from intents.execution.store.reconciliation import (
 from intents.execution.store.sessions import keep_plans
 from intents.execution.store.system_actions import overordered, stale_orders
 from intents.execution.store.unresolved import unresolved_commands
-from intents.execution.store.writing import write
+from intents.execution.store.writing import write, write_last
 
 __all__ = [
     "Shares",
@@ -72,4 +72,5 @@ __all__ = [
     "unresolved_commands",
     "waiting_accounts",
     "write",
+    "write_last",
 ]

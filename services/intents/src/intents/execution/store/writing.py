@@ -13,6 +13,7 @@ from intents.execution.store.expressions import ENDED_SQL
 from intents.execution.store.positions import MOVED
 from intents.execution.store.rows import PROGRESS_COLUMNS, as_json
 from intents.store.account_head import take_sequences
+from intents.store.connections import OpenTransaction
 from intents.store.key_budgets import settle_budgets, used
 from intents.store.order_totals import add_to_totals, is_open, open_quantity
 from intents.store.statement import Statement, Transaction
@@ -148,6 +149,24 @@ def write(tx: Transaction, settlements: Sequence[Settlement]) -> list[tuple[Sett
         return []
     rows = tx.write(_WRITE, [as_json(table) for table in _rows(changed)])
     return [(changed[row.place], row.head) for row in rows]
+
+
+_HEADS = Statement(
+    "execution_heads",
+    ("uuid[]",),
+    "SELECT account_id, last_sequence FROM intents.account_head WHERE account_id = ANY($1)",
+)
+
+
+def write_last(tx: OpenTransaction, settlements: Sequence[Settlement]) -> list[tuple[Settlement, int | None]]:
+    """The same of intents under lock, and commit: others need not wait for the logs of their accounts until we run."""
+    changed = [settlement for settlement in settlements if settlement.is_changed]
+    if not changed:
+        return []
+    accounts = sorted({str(settlement.locked.account_id) for settlement in changed})
+    rows = tx.write_last(_WRITE, [as_json(table) for table in _rows(changed)], _HEADS, [accounts])
+    heads = {row.account_id: row.last_sequence for row in rows}
+    return [(settlement, heads[settlement.locked.account_id] if settlement.events else None) for settlement in changed]
 
 
 def _rows(changed: Sequence[Settlement]) -> tuple[list[dict[str, Any]], ...]:
