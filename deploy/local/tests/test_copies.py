@@ -65,6 +65,15 @@ def test_a_copy_has_open_files_of_the_supervisor_under_their_numbers(nursery):
         os.close(descriptor)
 
 
+def test_a_copy_that_gives_way_is_nice_and_no_other_is(nursery):
+    nice = Copy(nursery, "copied", ("copied_program", "0"), {}, signal.SIGKILL, niceness=7)
+    other = copy(nursery, "0")
+
+    assert (found := shown(nice))["niceness"] == os.nice(0) + 7 and found["group"] in ([], ["nice", "7"])
+    assert (found := shown(other))["niceness"] == os.nice(0) and found["group"] in ([], ["nice", "0"])
+    assert nice.wait(30) == other.wait(30) == 0
+
+
 def test_copies_end_with_the_nursery_and_the_next_copy_is_of_a_new_one(nursery):
     copied = copy(nursery, "stay")
     shown(copied)

@@ -1,6 +1,6 @@
 """Become another program that ends together with its parent. Run by path, on the standard library alone.
 
-    python -I -S child.py PARENT_PID DEATH_SIGNAL IDENTITY PROGRAM [ARGUMENT ...]
+    python -I -S child.py PARENT_PID DEATH_SIGNAL IDENTITY NICENESS PROGRAM [ARGUMENT ...]
 
 IDENTITY is `same`; or `namespace`, which looks unprivileged from inside (Postgres refuses to be root) while files
 still belong to the caller; or `nobody`, which is unprivileged for real. Identity comes first: the kernel forgets the
@@ -10,6 +10,7 @@ death signal when credentials change.
 import ctypes
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 NOBODY = 65534
@@ -43,13 +44,22 @@ def die_with(parent: int, signal_number: int) -> None:
         sys.exit(CANNOT_START)
 
 
+def be_nice(niceness: int) -> None:
+    """Give way to others. Linux may divide the processors between sessions first, of which this process leads one."""
+    if niceness:
+        os.nice(niceness)
+        with suppress(OSError):  # it does not
+            Path("/proc/self/autogroup").write_text(str(niceness))
+
+
 def main(arguments: list[str]) -> None:
-    parent, signal_number, identity, *program = arguments
+    parent, signal_number, identity, niceness, *program = arguments
     if identity == "namespace":
         enter_namespace()
     elif identity == "nobody":
         become_nobody()
     die_with(int(parent), int(signal_number))
+    be_nice(int(niceness))
     os.execvp(program[0], program)  # noqa: S606 - words of our own, no shell # nosec B606
 
 
@@ -57,5 +67,5 @@ if __name__ == "__main__":
     try:
         main(sys.argv[1:])
     except OSError as error:
-        sys.stderr.write(f"cannot start {sys.argv[4:5]}: {error}\n")
+        sys.stderr.write(f"cannot start {sys.argv[5:6]}: {error}\n")
         sys.exit(CANNOT_START)

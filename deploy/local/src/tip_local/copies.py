@@ -69,13 +69,14 @@ class Copy:
         environment: Mapping[str, str],
         death_signal: signal.Signals,
         descriptors: Sequence[int] = (),
+        niceness: int = 0,
     ) -> None:
         self._nursery = nursery
         self.returncode: int | None = None
         output, theirs = os.pipe()
         reads, writes = os.pipe()
         self.stdout: BinaryIO = os.fdopen(output, "rb")
-        body = {"name": name, "arguments": list(arguments), "descriptors": list(descriptors)}
+        body = {"name": name, "arguments": list(arguments), "descriptors": list(descriptors), "niceness": niceness}
         try:
             with os.fdopen(writes, "wb") as pipe:
                 nursery.open()

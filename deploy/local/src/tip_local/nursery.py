@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from typing import Any, NoReturn
 
 from chassis.services import WEB_SERVICES
-from tip_local.child import die_with
+from tip_local.child import be_nice, die_with
 
 PROGRAMS = ("accounts.worker", "controls.worker", "identity.worker", "intents.worker")
 IMPORTED = (
@@ -84,6 +84,7 @@ def become(request: dict[str, Any], descriptors: list[int]) -> NoReturn:
     output, environment, *shared = descriptors
     os.setsid()  # Ctrl-C in the terminal is for the supervisor alone
     die_with(os.getppid(), request["death_signal"])
+    be_nice(request["niceness"])
     signal.signal(signal.SIGINT, signal.default_int_handler)
     _redirect(output)
     with os.fdopen(environment, "rb") as pipe:

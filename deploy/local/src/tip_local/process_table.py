@@ -26,6 +26,8 @@ class ProcessSpec:
     """The settings that hold the ports it listens on."""
     copied: bool = False
     """Whether it is a copy of the nursery, which has imported what it imports (`tip_local.nursery`)."""
+    yields: bool = False
+    """Whether it gives way to those that somebody waits for when all of them want the processors."""
     shares_front: bool = False
     """Whether it serves the API's port together with others, on the socket that the supervisor keeps open for them."""
 
@@ -102,10 +104,11 @@ def worker(
         command=python(f"{service}.worker", job),
         env=lambda stack: {**stack.service_env(service), **env(stack)},
         copied=True,
+        yields=True,
     )
 
 
-def workers(service: str, *jobs: str) -> ProcessSpec:
+def workers(service: str, *jobs: str, yields: bool = True) -> ProcessSpec:
     """Jobs of a service that hold the same secrets, in one process: what it imports is in memory once."""
     return ProcessSpec(
         name=f"{service}-workers",
@@ -113,6 +116,7 @@ def workers(service: str, *jobs: str) -> ProcessSpec:
         command=python(f"{service}.worker", *jobs),
         env=service_env(service),
         copied=True,
+        yields=yields,
     )
 
 
@@ -154,6 +158,7 @@ PROCESSES: tuple[ProcessSpec, ...] = (
         ready=lambda stack: answers(stack.settings.paper_broker_port, "/health/live"),
         port_variables=("TIP_PAPER_BROKER_PORT",),
         copied=True,
+        yields=True,
     ),
     web("web"),
     web("web-2"),
@@ -170,13 +175,14 @@ PROCESSES: tuple[ProcessSpec, ...] = (
     worker("accounts", "relay", env=vault_keys),  # apart: the consumer opens no secret, so it never holds the key
     worker("accounts", "consumer"),
     workers("controls", "relay", "consumer"),
-    workers("intents", "relay", "consumer", "scheduler"),
+    workers("intents", "relay", "consumer", "scheduler", yields=False),  # it locks the logs that submits write to
     ProcessSpec(
         name="intents-signer",
         needs=("intents.worker",),
         command=python("intents.worker", "signer"),
         env=signer_env,
         copied=True,
+        yields=True,
     ),
     worker("intents", "executor", env=execution_env),
     worker("intents", "executor", env=execution_env, suffix="-2"),

@@ -15,12 +15,15 @@ CHILD = Path(__file__).with_name("child.py")
 POLL_SECONDS = 0.02
 
 
-def with_parent_death_signal(argv: list[str], death_signal: signal.Signals, identity: str = "same") -> list[str]:
+def with_parent_death_signal(
+    argv: list[str], death_signal: signal.Signals, identity: str = "same", niceness: int = 0
+) -> list[str]:
     """The command that runs `argv` so that it gets `death_signal` when this process ends, however it ends.
 
     Linux sends that signal when the *thread* that started the child ends: start children from the main thread.
     """
-    return [sys.executable, "-I", "-S", str(CHILD), str(os.getpid()), str(int(death_signal)), identity, *argv]
+    options = [str(os.getpid()), str(int(death_signal)), identity, str(niceness)]
+    return [sys.executable, "-I", "-S", str(CHILD), *options, *argv]
 
 
 @cache

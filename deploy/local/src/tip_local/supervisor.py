@@ -67,6 +67,7 @@ class Process:
     identity: str = "same"
     descriptors: tuple[int, ...] = ()
     """Open files that it shares with the supervisor, under the same numbers."""
+    niceness: int = 0
     copied: tuple[str, ...] = ()
     """A module and its arguments, if the process is made as a copy of the nursery instead of by `argv`."""
 
@@ -192,10 +193,10 @@ class Supervisor:
 
     def _started(self, process: Process, env: Mapping[str, str]) -> subprocess.Popen[bytes] | Copy:
         if self.nursery and process.copied:
-            options = (process.death_signal, process.descriptors)
+            options = (process.death_signal, process.descriptors, process.niceness)
             return Copy(self.nursery, process.name, process.copied, env, *options)
         return subprocess.Popen(
-            with_parent_death_signal(list(process.argv), process.death_signal, process.identity),
+            with_parent_death_signal(list(process.argv), process.death_signal, process.identity, process.niceness),
             env=env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -32,6 +32,8 @@ from tip_local.supervisor import Child, Process, StopRequested, Supervisor
 LEFTOVER_PORT_SECONDS = 5.0
 FRONT_BACKLOG = 2048
 FRONT_DESCRIPTOR = 200
+NICENESS = 7
+"""Of what works in the background: a fifth of the share of what answers callers, when there is not enough for all."""
 """Or higher: a number that those who share it have not given to anything else."""
 
 
@@ -157,6 +159,7 @@ def supervised(stack: Stack, spec: ProcessSpec) -> Process:
         ready=spec.ready(stack) if spec.ready else None,
         after=("postgres", "valkey", *spec.after),
         descriptors=(stack.front,) if spec.shares_front and stack.front is not None else (),
+        niceness=NICENESS if spec.yields else 0,
         copied=spec.command(stack)[2:] if spec.copied else (),
     )
 
