@@ -21,6 +21,9 @@ const fresh = [];
 const rows = new Map([...body.children].map((row) => [row.dataset.intent, row]));
 let isPaused = false;
 let isPointedAt = false;
+let isTopInSight;
+let rowHeight = 0;
+let latest = [];
 let isDue = false;
 let hasInserted = false;
 let offset = 0;
@@ -72,7 +75,6 @@ function add(action, event) {
   id.dataset.copy = action.intent_id;
   id.textContent = `${action.intent_id.slice(0, 8)}…`;
   showStatus(row, "PENDING");
-  row.classList.add("new");
   rows.set(action.intent_id, row);
   fresh.push(row);
   settleSoon();
@@ -89,8 +91,8 @@ function settleSoon() {
 function settle() {
   isDue = false;
   for (const row of fresh.splice(0, fresh.length - MOST_ROWS)) forget(row);
-  const mustWait = isPointedAt || table.getBoundingClientRect().top < 0;
-  count.textContent = mustWait && fresh.length ? `newest first, ${fresh.length} new above` : "newest first";
+  const mustWait = isPointedAt || !isTopInSight;
+  say(count, mustWait && fresh.length ? `newest first, ${fresh.length} new above` : "newest first");
   hasInserted = !hasInserted && !mustWait && fresh.length > 0;
   if (hasInserted) offset -= insert(fresh.splice(0).reverse());
   else offset = offset < -1 ? offset * SLIDE : 0;
@@ -99,13 +101,26 @@ function settle() {
   if (offset || (fresh.length && !mustWait)) settleSoon();
 }
 
-/** How high the new rows are. */
+/** How high the new rows are: each as high as any other, so that none has to be laid out for it. */
 function insert(added) {
   table.hidden = false;
   document.getElementById("no-orders").hidden = true;
+  for (const row of latest) row.classList.remove("new");
+  for (const row of added) row.classList.add("new");
+  latest = added;
   body.prepend(...added);
   while (body.children.length > MOST_ROWS) forget(body.lastElementChild);
-  return added.reduce((sum, row) => sum + row.offsetHeight, 0);
+  rowHeight ||= added[0].offsetHeight;
+  return added.length * rowHeight;
+}
+
+function look() {
+  isTopInSight = table.getBoundingClientRect().top >= 0;
+}
+
+/** Only what changes is written: the page would be laid out anew for the same words, too. */
+function say(element, text) {
+  if (element.textContent !== text) element.textContent = text;
 }
 
 function forget(row) {
@@ -118,7 +133,14 @@ body.addEventListener("pointerleave", () => {
   isPointedAt = false;
   settleSoon();
 });
-document.addEventListener("scroll", () => { if (fresh.length) settleSoon(); }, { passive: true });
+document.addEventListener("scroll", () => {
+  look();
+  if (fresh.length) settleSoon();
+}, { passive: true });
+window.addEventListener("resize", () => {
+  look();
+  rowHeight = 0;
+});
 
 function onAction(action, event) {
   const row = rows.get(action.intent_id);
@@ -145,7 +167,7 @@ function show(event) {
 function receive(event) {
   if (isPaused) waiting.push(event);
   else show(event);
-  pause.textContent = isPaused ? `Go on (${waiting.length} waiting)` : "Pause";
+  say(pause, isPaused ? `Go on (${waiting.length} waiting)` : "Pause");
 }
 
 pause.hidden = false;
@@ -156,4 +178,5 @@ pause.addEventListener("click", () => {
   pause.textContent = isPaused ? "Go on" : "Pause";
 });
 
+look();
 new Stream(document.getElementById("stream"), TYPES, receive, () => location.reload());
