@@ -280,6 +280,7 @@ EVENTS = tuple(
     for listener in ("web", "events")
     for rule in (
         _reads(f"{ACCOUNT}/events", listener=listener),
+        _reads(f"{ACCOUNT}/events/streams", listener=listener),
         Rule("POST", f"{ACCOUNT}/events/ticket", ANY_ROLE, "intent:read", "intent:read", _both(201), objects="account",
              any_environment=True, listener=listener),
     )

@@ -8,6 +8,7 @@ from sdk_platform import Platform
 
 import tip_client as tip
 from tip_client.events import KINDS
+from tip_testing.waiting import eventually
 
 TRANSPORTS = ("sse", "grpc")
 
@@ -83,6 +84,18 @@ def test_only_events_of_the_wanted_types_come(client: tip.Client, symbol: str, t
         first = next(events)
 
     assert isinstance(first, tip.Fill) and first.symbol == symbol
+
+
+def test_open_streams_of_the_account_are_counted(platform: Platform, own_account: str, symbol: str) -> None:
+    with tip.Client(settings=platform.settings(account=own_account)) as client:
+        client.buy(symbol, 1)
+        assert client.open_streams().open == 0
+        with client.events(after=0, transport="sse") as by_sse, client.events(after=0, transport="grpc") as by_grpc:
+            assert next(by_sse) == next(by_grpc)
+            found = eventually(lambda: (counted := client.open_streams()).open == 2 and counted)
+
+        assert (found.account_id, found.by_transport) == (own_account, {"grpc": 1, "sse": 1})
+        eventually(lambda: client.open_streams().open == 0)
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)

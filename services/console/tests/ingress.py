@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from tip_local.web import service_of
 
-EVENTS = re.compile(r"/v1/accounts/[^/]+/events(/ticket)?")
+EVENTS = re.compile(r"/v1/accounts/[^/]+/events(/ticket|/streams)?")
 OF_CONNECTION = {"connection", "keep-alive", "transfer-encoding"}
 PATIENCE_S = 20
 DETAIL = "The service did not answer. Repeat a command with the same Idempotency-Key."

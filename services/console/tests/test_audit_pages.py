@@ -6,6 +6,7 @@ import pytest
 import requests
 from people import TIMEOUT_S
 
+from chassis.outbox.explanations import MEANINGS
 from console import administration, outbox
 from tip_testing.waiting import eventually
 
@@ -100,7 +101,7 @@ def test_others_see_why_the_outbox_is_not_shown(signed_in, name):
 def test_states_are_drawn_to_one_scale_and_a_single_row_can_be_seen():
     entry = {"status": "failed", "event_type": "account.created", "oldest_created_at": "2026-01-05T12:00:00Z"}
     report = {"pending": 0, "processing": 0, "failed": 1, "completed": 900, "redriven": 0, "entries": [entry]}
-    shares = {state.name: (state.share, state.oldest_at) for state in outbox.states(report)}
+    shares = {state.name: (state.share, state.oldest_at) for state in outbox.states(report, MEANINGS)}
 
     assert shares["completed"] == (100, None) and shares["failed"] == (1, "2026-01-05T12:00:00Z")
     assert shares["pending"] == (0, None) and outbox.unanswered(report) == 1

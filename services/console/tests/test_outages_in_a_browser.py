@@ -105,7 +105,11 @@ def test_without_the_stream_gateway_pages_say_so_and_catch_up(opened, parts):
         expect(other.locator(f"[data-intent='{intent}']")).to_contain_text("NFLX")
         says(other, "The event stream (stream-gateway) does not answer")
         assert page.locator(f"[data-intent='{intent}']").count() == 0
+        overview, answer = opened(address(parts, "overview"))
+        assert answer.status == 200, "all else on it is known"
+        expect(overview.locator("[data-state=streams]")).to_contain_text("cannot be counted now")
 
+    expect(overview.locator("[data-state=streams]")).to_contain_text("server-sent", timeout=PATIENCE_MS)
     for shown in (page, other):
         live(shown)
         says_nothing(shown)

@@ -8,6 +8,8 @@ from playwright.sync_api import expect
 
 __all__ = ["browser"]
 PATIENCE_MS = 60_000
+PHONE_PX = 390
+NOT_SCROLLED_SIDEWAYS = "(shown) => shown.scrollWidth <= shown.clientWidth"
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +44,19 @@ def test_the_states_are_counted_again_and_drawn_while_the_page_is_open(office, s
     expect(failed.locator("[data-note]")).to_have_text(f"now {before + 1}, at most {before + 1}", timeout=PATIENCE_MS)
     expect(page.get_by_role("region", name="Failed rows")).to_contain_text(str(row), timeout=PATIENCE_MS)
     expect(page.locator("[data-plot=completed] [data-bar]")).not_to_have_count(0)
+    assert errors == []
+    page.close()
+
+
+def test_the_button_of_a_failed_row_is_in_sight_on_a_phone(office, stack):
+    row = fail_row(stack, "an-error-without-a-space" * 8)
+    page, errors = watched(office)
+    page.set_viewport_size({"width": PHONE_PX, "height": 844})
+    page.goto("/console/outbox")
+    box = page.get_by_role("button", name=f"Redrive row {row}", exact=True).bounding_box()
+
+    assert box["x"] >= 0 and box["x"] + box["width"] <= PHONE_PX
+    assert page.get_by_role("region", name="Failed rows").evaluate(NOT_SCROLLED_SIDEWAYS)
     assert errors == []
     page.close()
 

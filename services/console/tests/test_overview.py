@@ -1,6 +1,9 @@
 """Overview: the last hour of an account, as far as the API has it."""
 
+import re
+
 import pytest
+import requests
 from risk_desk import control, new_account, submit
 
 from tip_testing.waiting import eventually
@@ -33,6 +36,22 @@ def test_an_account_without_orders_says_so(stack, signed_in):
 
     for hint in ("No order in this hour", "No order was filled", "Nothing was refused", "Place an order"):
         assert hint in shown
+
+
+def test_open_streams_of_the_account_are_counted(stack, signed_in):
+    account = new_account(stack, "followed")
+    reader, page = signed_in("reader"), f"/console/accounts/{account}/overview"
+    assert streams_of(reader.get(page).text) == (0, "0 gRPC, 0 server-sent")
+
+    address = f"{stack.base}/v1/accounts/{account}/events"
+    with requests.get(address, headers={"x-api-key": stack.key()}, stream=True, timeout=30):
+        eventually(lambda: streams_of(reader.get(page).text) == (1, "0 gRPC, 1 server-sent"))
+    eventually(lambda: streams_of(reader.get(page).text)[0] == 0)
+
+
+def streams_of(page):
+    found = re.search(r'<dt>Open streams</dt><dd class="figure">(\d+)<span class="note">([^<]+)<', page)
+    return int(found[1]), found[2]
 
 
 def test_the_outbox_is_for_whoever_runs_the_platform(signed_in, account):

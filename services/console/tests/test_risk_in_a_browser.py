@@ -11,6 +11,7 @@ from risk_desk import XSS, control, new_account, submit
 from tip_testing.console_journeys import a_risk_managers_day
 
 __all__ = ["browser"]
+PATIENCE_MS = 60_000
 SHOTS = os.environ.get("CONSOLE_SCREENSHOTS")
 PAGES = ("overview", "risk", "risk/limits", "risk/symbols/TSLA", "risk/refusals", "risk/history")
 MEASURE_SHIFT = """() => {
@@ -152,6 +153,25 @@ def test_the_overview_counts_on_and_moves_nothing(manager, stack, account):
 
     expect(page.locator("[data-part=figures] dd").first).to_contain_text(str(before + 1), timeout=30_000)
     assert page.evaluate("window.shift") == 0
+    assert errors == []
+    page.close()
+
+
+def test_a_stream_that_opens_is_counted_and_drawn_on_the_overview(manager, stack):
+    account = new_account(stack, "followed")
+    page, errors = watched(manager)
+    page.goto(address(account, "overview"))
+    figure, plot = page.locator("[data-state=streams] dd"), page.locator("[data-plot=streams]")
+    expect(figure).to_contain_text("0 gRPC, 0 server-sent")
+    expect(plot.locator("[data-note]")).to_have_text("now 0, at most 0")
+    other = manager.new_page()
+    other.goto(address(account, "orders"))
+
+    expect(figure).to_contain_text("0 gRPC, 1 server-sent", timeout=PATIENCE_MS)
+    expect(plot.locator("[data-note]")).to_have_text("now 1, at most 1", timeout=PATIENCE_MS)
+    expect(plot.locator("[data-bar]").last).to_have_attribute("data-bar", "1")
+    other.close()
+    expect(plot.locator("[data-note]")).to_have_text("now 0, at most 1", timeout=PATIENCE_MS)
     assert errors == []
     page.close()
 

@@ -1,9 +1,11 @@
 """The pictures of the manual, taken of the console as it is; CONTRIBUTING.md says how."""
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+import requests
 from browser_pages import browser, sign_in
 from manual_shots import (
     IMAGES,
@@ -18,6 +20,7 @@ from manual_shots import (
     readable,
     take,
 )
+from people import TIMEOUT_S
 from risk_desk import control, submit
 
 from tip_testing.commands import limit
@@ -87,6 +90,17 @@ def values(stack, account):
 
 
 @pytest.fixture(scope="module")
+def followers(stack, account):
+    """Two programs that follow the account, as the overview shows."""
+    address, headers = f"{stack.base}/v1/accounts/{account}/events", {"x-api-key": stack.key()}
+    with ExitStack() as streams:
+        for _ in range(2):
+            streams.enter_context(requests.get(address, headers=headers, stream=True, timeout=TIMEOUT_S))
+        eventually(lambda: stack.call("GET", f"/v1/accounts/{account}/events/streams")["open"] >= 2)
+        yield
+
+
+@pytest.fixture(scope="module")
 def desk(browser, stack, account):
     """An admin who has shown a key."""
     context = sign_in(browser, stack.base, stack.logins["admin"])
@@ -111,6 +125,7 @@ def test_every_page_of_the_console_has_pictures_in_both_themes_and_widths():
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.usefixtures("followers")
 @pytest.mark.parametrize("theme", THEMES if INTO else ["light"])
 def test_the_pictures_of_the_manual_are_taken(browser, desk, stranger, stack, values, theme):
     desk.add_cookies([{"name": "tip_console_theme", "value": theme, "url": stack.base, "httpOnly": True}])

@@ -15,7 +15,7 @@ from chassis.asgi import Receive, Scope, Send
 from chassis.problems import Problem
 from intents.submit_fast_path import SubmitFastPath
 
-_EVENTS = re.compile(rb"/v1/accounts/[^/]+/events(/ticket)?")
+_EVENTS = re.compile(rb"/v1/accounts/[^/]+/events(/ticket|/streams)?")
 _OF_CONNECTION = frozenset({b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade"})
 _OF_PROXIES = frozenset({b"forwarded", b"x-forwarded-for", b"proxy-authorization", b"proxy-connection"})
 """Headers that are about one connection, or about one that nobody here has made."""

@@ -28,7 +28,7 @@ _TRADING = "intents|orders|refusals|positions|balances|statement|bulk-operations
 _PARTS = tuple(
     (re.compile(pattern), part)
     for pattern, part in (
-        (r"/v1/accounts/[^/]+/events(/ticket)?", "The event stream (stream-gateway)"),
+        (r"/v1/accounts/[^/]+/events(/ticket|/streams)?", "The event stream (stream-gateway)"),
         (rf"/v1/accounts/[^/]+/({_TRADING})(/.*)?", "The service for orders (intents)"),
         (r"/\.well-known/log-jwks\.json", "The service for orders (intents)"),
         (r"/v1/(accounts|brokers)(/.*)?", "The service for accounts (accounts)"),

@@ -4,12 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-_MEANINGS = {
-    "pending": ("going", "It waits for a relay, or for its next turn after an attempt."),
-    "processing": ("going", "A relay has claimed it. A claim older than five seconds is taken back by the next relay."),
-    "failed": ("bad", "It reached the attempt limit and is never tried again by itself."),
-    "completed": ("good", "It was delivered. Nothing is left to do."),
-}
+_COLOURS = {"pending": "going", "processing": "going", "failed": "bad", "completed": "good"}
 
 
 @dataclass(frozen=True)
@@ -26,10 +21,10 @@ class State:
     entries: list[Mapping[str, Any]] = field(default_factory=list)
 
 
-def states(report: Mapping[str, Any]) -> list[State]:
+def states(report: Mapping[str, Any], meanings: Mapping[str, str]) -> list[State]:
     """All four, also those that are empty."""
-    most = max((report[name] for name in _MEANINGS), default=0)
-    return [_state(name, report, most) for name in _MEANINGS]
+    most = max(report[name] for name in _COLOURS)
+    return [_state(name, meanings[name], report, most) for name in _COLOURS]
 
 
 def unanswered(report: Mapping[str, Any]) -> int:
@@ -37,9 +32,9 @@ def unanswered(report: Mapping[str, Any]) -> int:
     return int(report["failed"]) - int(report["redriven"])
 
 
-def _state(name: str, report: Mapping[str, Any], most: int) -> State:
+def _state(name: str, meaning: str, report: Mapping[str, Any], most: int) -> State:
     entries = [entry for entry in report["entries"] if entry["status"] == name]
     oldest = min((entry["oldest_created_at"] for entry in entries), default=None)
     count = int(report[name])
     share = max(1, round(100 * count / most)) if count else 0
-    return State(name, *_MEANINGS[name], count, share, oldest, entries)
+    return State(name, _COLOURS[name], meaning, count, share, oldest, entries)

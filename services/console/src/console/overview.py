@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from console import plots
-from console.api import MOST, ApiProblem, Caller
+from console.api import MOST, ApiProblem, Caller, PlatformAway
 
 
 def read(api: Caller, account_id: UUID, now: datetime) -> dict[str, Any]:
@@ -33,6 +33,7 @@ def read(api: Caller, account_id: UUID, now: datetime) -> dict[str, Any]:
         "unknown": unknown_outcomes(waiting),
         "unknown_since": _reach(waiting),
         "outbox": find_outbox(api),
+        "streams": find_streams(api, account_id),
     }
 
 
@@ -54,6 +55,19 @@ def find_outbox(api: Caller) -> dict[str, Any] | None:
         found: dict[str, Any] = api.get("/v1/accounts/outbox/health")
     except ApiProblem as problem:
         if problem.status in (401, 403):
+            return None
+        raise
+    return found
+
+
+def find_streams(api: Caller, account_id: UUID) -> dict[str, Any] | None:
+    """Open streams; None while the stream gateway cannot count them, without which all else is known."""
+    try:
+        found: dict[str, Any] = api.get(f"/v1/accounts/{account_id}/events/streams")
+    except PlatformAway:
+        return None
+    except ApiProblem as problem:
+        if problem.status == 503:
             return None
         raise
     return found

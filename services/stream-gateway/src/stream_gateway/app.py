@@ -50,6 +50,7 @@ async def _serve(config: Config, stop: threading.Event) -> None:
                 hints.listen(config.queues, gateway.pump.receive_hints),
                 gateway.watch.tick_for_ever(),
                 gateway.rechecks.run(),
+                gateway.counts.publish_for_ever(),
                 _report_health(gateway, healthy),
             )
         ]

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import NamedTuple
 from uuid import UUID
 
 from chassis import authentication, db
@@ -18,6 +19,7 @@ from stream_gateway.pump import Pump
 from stream_gateway.quota import Limits, StreamQuota
 from stream_gateway.recheck import Rechecks
 from stream_gateway.schemas import Entry
+from stream_gateway.stream_counts import StreamCounts
 from stream_gateway.streams import Streams
 from stream_gateway.tickets import Ticket, Tickets
 from stream_gateway.watch import Watch
@@ -31,6 +33,11 @@ GONE = "gone"
 _STALE_S = 5.0
 
 
+class OpenStreams(NamedTuple):
+    account_id: UUID
+    by_transport: dict[str, int]
+
+
 class Gateway:
     """One per process, used by the event loop; what queries the database runs in threads."""
 
@@ -41,7 +48,8 @@ class Gateway:
         self.rechecks = Rechecks(self.deps, config.recheck_seconds)
         limits = Limits(config.streams_per_principal, config.streams_per_organization, config.streams_per_process)
         quota = StreamQuota(limits)
-        self.streams = Streams(quota, self.rechecks, buffer_events=config.buffer_events)
+        self.counts = StreamCounts(config.redis_url)
+        self.streams = Streams(quota, self.rechecks, self.counts, buffer_events=config.buffer_events)
         self.log = Log(engine)
         self.pump = Pump(self.streams, self.log, config.poll_seconds)
         self.watch = Watch(self.streams, config)
@@ -50,11 +58,19 @@ class Gateway:
 
     async def issue_ticket(self, presented: PresentedCredentials, request: usecases.Request) -> Ticket:
         """For whoever could open a stream of the account with the same credential."""
+        return await self._tickets.issue(presented, await self._readable_account(presented, request))
+
+    async def open_streams(self, presented: PresentedCredentials, request: usecases.Request) -> OpenStreams:
+        """How many streams of the account are open, for whoever could open one."""
+        account_id = await self._readable_account(presented, request)
+        return OpenStreams(account_id, await self.counts.of_account(account_id))
+
+    async def _readable_account(self, presented: PresentedCredentials, request: usecases.Request) -> UUID:
         with self._admission.pending(presented):
             _, account, _ = await self._admission.admit(
                 presented, partial(usecases.admit, self.deps, presented, request)
             )
-        return await self._tickets.issue(presented, account.id)
+        return account.id
 
     async def redeem_ticket(self, text: str, account_id: UUID | None, address: str | None) -> PresentedCredentials:
         """The credential that the ticket stands for; guesses are counted like any other by their address."""

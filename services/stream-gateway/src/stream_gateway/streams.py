@@ -11,15 +11,16 @@ from stream_gateway.hub import Hub, Stream
 from stream_gateway.model import Account, Draining, EpochEnded, Subscription, begin
 from stream_gateway.quota import Owners, StreamQuota
 from stream_gateway.recheck import Rechecks
+from stream_gateway.stream_counts import StreamCounts
 
 
 class Streams:
     """Used by the event loop alone, so nothing is locked."""
 
-    def __init__(self, quota: StreamQuota, rechecks: Rechecks, *, buffer_events: int) -> None:
+    def __init__(self, quota: StreamQuota, rechecks: Rechecks, counts: StreamCounts, *, buffer_events: int) -> None:
         self.hubs: dict[UUID, Hub] = {}
         self.draining = False
-        self._quota, self._rechecks, self._buffer = quota, rechecks, buffer_events
+        self._quota, self._rechecks, self._counts, self._buffer = quota, rechecks, counts, buffer_events
         self._write_scheduler = WriteScheduler()
         self._credentials: dict[Hashable, Credential] = {}
         self._epoch = ""
@@ -48,6 +49,7 @@ class Streams:
         credential.streams.add(stream)
         self._quota.take(_owners(stream))
         meters.STREAMS.labels(transport).inc()
+        self._counts.add(account.id, transport, 1)
         return stream
 
     def _hub(self, account: Account, verified_at: float) -> Hub:
@@ -82,6 +84,7 @@ class Streams:
         if not credential.streams:
             self._credentials.pop(credential.caller.credential, None)
         meters.STREAMS.labels(stream.transport).dec()
+        self._counts.add(hub.account_id, stream.transport, -1)
 
     def end_other_epochs(self, epoch: str) -> None:
         """End the streams of every other epoch and drop its hubs at once: their positions mean nothing any more."""

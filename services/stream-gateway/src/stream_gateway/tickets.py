@@ -12,15 +12,13 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
-from redis.asyncio import BlockingConnectionPool, Redis
 from redis.exceptions import RedisError
 
 from chassis import problems, sealing
 from chassis.authentication import PresentedCredentials
+from stream_gateway import redis_client
 
 KEPT_SECONDS = 30
-_PATIENCE_S = 1.0
-_CONNECTIONS = 16
 _BYTES = 32
 _LONGEST = 64
 
@@ -32,15 +30,7 @@ class Ticket(NamedTuple):
 
 class Tickets:
     def __init__(self, redis_url: str, key: str) -> None:
-        # Whoever finds all of them in use waits instead of being refused: a flood of guesses delays others a little.
-        pool: BlockingConnectionPool = BlockingConnectionPool.from_url(
-            redis_url,
-            max_connections=_CONNECTIONS,
-            timeout=_PATIENCE_S,
-            socket_timeout=_PATIENCE_S,
-            socket_connect_timeout=_PATIENCE_S,
-        )
-        self._redis = Redis(connection_pool=pool)
+        self._redis = redis_client.connect(redis_url)  # of which a flood of guesses takes all, and delays tickets alone
         self._key = key.encode()
 
     async def issue(self, presented: PresentedCredentials, account_id: UUID) -> Ticket:

@@ -83,6 +83,8 @@ class Route:
     schemas: Mapping[str, Mapping[str, Any]]
     """What `content` refers to."""
     method: str = "get"
+    python_call: str = ""
+    """Of the SDK, for its samples."""
 
 
 def describe(
@@ -182,7 +184,7 @@ def document(apps: Sequence[Flask], routes: Sequence[Route] = ()) -> dict[str, A
     describe_defaults(made["components"]["schemas"])
     name_choices(made["components"]["schemas"])
     add_examples(made, values_of(apps))
-    add_samples(made, calls_of(apps))
+    add_samples(made, calls_of(apps) | {route.name: route.python_call for route in routes})
     return made
 
 

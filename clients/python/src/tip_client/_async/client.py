@@ -19,6 +19,8 @@ from tip_client.discovery import API_DOCUMENT, platform_info
 from tip_client.errors import ConfigurationError
 from tip_client.events import Event, LogPosition, subscriptions
 from tip_client.models.platform import PlatformInfo
+from tip_client.models.streams import OpenStreams
+from tip_client.request import get
 from tip_client.settings import Settings
 
 
@@ -120,6 +122,10 @@ class AsyncClient(AsyncTrading, AsyncHoldings):
         cursor = Cursor(None if after is None else LogPosition.of(after), give_up_after)
         source = self._source(transport, subscriptions(types))
         return AsyncEventStream(source, cursor, renews=callable(self._http.settings.token))
+
+    async def open_streams(self) -> OpenStreams:
+        """How many event streams of the account are open, of all callers and at all gateways together."""
+        return await self._http.call(get(self._path("/events/streams"), OpenStreams))
 
     def _source(self, transport: str, types: tuple[str, ...]) -> AsyncSource:
         if transport == "sse":

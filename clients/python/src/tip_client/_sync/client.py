@@ -20,6 +20,8 @@ from tip_client.discovery import API_DOCUMENT, platform_info
 from tip_client.errors import ConfigurationError
 from tip_client.events import Event, LogPosition, subscriptions
 from tip_client.models.platform import PlatformInfo
+from tip_client.models.streams import OpenStreams
+from tip_client.request import get
 from tip_client.settings import Settings
 
 
@@ -121,6 +123,10 @@ class Client(Trading, Holdings):
         cursor = Cursor(None if after is None else LogPosition.of(after), give_up_after)
         source = self._source(transport, subscriptions(types))
         return EventStream(source, cursor, renews=callable(self._http.settings.token))
+
+    def open_streams(self) -> OpenStreams:
+        """How many event streams of the account are open, of all callers and at all gateways together."""
+        return self._http.call(get(self._path("/events/streams"), OpenStreams))
 
     def _source(self, transport: str, types: tuple[str, ...]) -> Source:
         if transport == "sse":

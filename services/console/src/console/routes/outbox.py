@@ -7,6 +7,7 @@ from flask import Blueprint, Response, request
 from flask.typing import ResponseReturnValue
 
 from chassis.openapi import describe
+from chassis.outbox.explanations import MEANINGS
 from chassis.problems import Problem
 from console import outbox
 from console.api import ApiProblem
@@ -49,7 +50,8 @@ def _page(refusal: ApiProblem | None = None) -> Response:
     report = if_allowed(lambda: common.api().get("/v1/accounts/outbox/health"))
     shown: dict[str, Any] = {"report": report, "refusal": refusal, "now": datetime.now(UTC).isoformat()}
     if report:
-        shown |= {"states": outbox.states(report), "unanswered": outbox.unanswered(report), **_failed()}
+        states = outbox.states(report, MEANINGS)
+        shown |= {"states": states, "unanswered": outbox.unanswered(report), **_failed()}
     return account_page("outbox.html", None, refusal.status if refusal else 200, **shown)
 
 

@@ -11,6 +11,7 @@ from stream_gateway.callers import READERS
 from stream_gateway.model import MAX_SEQUENCE
 from stream_gateway.routes.refusals import STATUSES
 from stream_gateway.schemas import TYPES
+from stream_gateway.stream_counts import KEPT_S, TRANSPORTS
 from stream_gateway.tickets import KEPT_SECONDS
 from trading_proto import trading_comments, trading_pb2
 
@@ -194,4 +195,41 @@ TICKET_ROUTE = Route(
     },
     method="post",
 )
-ROUTES = (ROUTE, TICKET_ROUTE)
+_COUNT = {"type": "integer", "minimum": 0}
+STREAMS_ROUTE = Route(
+    path=f"{PATH}/streams",
+    name="count_streams",
+    tag="stream",
+    description=Description(
+        "How many streams of the account are open",
+        answers={200: None},
+        errors=(404,),
+        note=f"At all gateways together; those of a gateway that was killed count for up to {KEPT_S} seconds more.",
+    ),
+    alternatives=READERS,
+    content={"application/json": {"schema": {"$ref": "#/components/schemas/OpenStreams"}}},
+    schemas={
+        "OpenStreams": {
+            "type": "object",
+            "required": ["account_id", "open", "by_transport"],
+            "properties": {
+                "account_id": {"type": "string", "format": "uuid"},
+                "open": {**_COUNT, "description": "How many streams are open, of all callers.", "examples": [3]},
+                "by_transport": {
+                    "$ref": "#/components/schemas/StreamsByTransport",
+                    "description": "The same by transport.",
+                },
+            },
+        },
+        "StreamsByTransport": {
+            "type": "object",
+            "required": list(TRANSPORTS),
+            "properties": {
+                "grpc": {**_COUNT, "description": "Those over gRPC.", "examples": [1]},
+                "sse": {**_COUNT, "description": "Those of Server-Sent Events.", "examples": [2]},
+            },
+        },
+    },
+    python_call="client.open_streams()",
+)
+ROUTES = (ROUTE, TICKET_ROUTE, STREAMS_ROUTE)

@@ -36,6 +36,7 @@ _HEADERS = {
     "Cache-Control": "no-store",
     "X-Accel-Buffering": "no",  # nginx would collect events until a buffer is full
 }
+_NOT_STORED = {"Cache-Control": "no-store"}
 
 
 def create(gateway: Gateway, origins: Sequence[str] = ()) -> web.Application:
@@ -64,12 +65,19 @@ def create(gateway: Gateway, origins: Sequence[str] = ()) -> web.Application:
 
     async def ticket(request: web.Request) -> web.Response:
         shown = presented(request.headers.items(), request.remote, gateway.config.trusted_proxies)
-        issued = await gateway.issue_ticket(shown, _ticket_request(request))
+        issued = await gateway.issue_ticket(shown, _bare_request(request))
         body = {"ticket": issued.text, "expires_at": rfc3339(issued.expires_at)}
-        return web.json_response(body, status=201, headers={"Cache-Control": "no-store"})
+        return web.json_response(body, status=201, headers=_NOT_STORED)
+
+    async def streams(request: web.Request) -> web.Response:
+        shown = presented(request.headers.items(), request.remote, gateway.config.trusted_proxies)
+        account_id, found = await gateway.open_streams(shown, _bare_request(request))
+        body = {"account_id": str(account_id), "open": sum(found.values()), "by_transport": found}
+        return web.json_response(body, headers=_NOT_STORED)
 
     app.router.add_get(PATH, events, allow_head=False)
     app.router.add_post(f"{PATH}/ticket", ticket)
+    app.router.add_get(f"{PATH}/streams", streams, allow_head=False)
     _add_pages(app, gateway)
     return app
 
@@ -92,7 +100,8 @@ def _account_id(request: web.Request) -> UUID | None:
     return UUID(text) if is_account_id(text) else None
 
 
-def _ticket_request(request: web.Request) -> Request:
+def _bare_request(request: web.Request) -> Request:
+    """Of an endpoint that takes nothing but the account."""
     fault = (
         problems.Problem(400, "unknown_query", "This endpoint takes no query parameters.") if request.query else None
     )

@@ -6,7 +6,7 @@ MEANINGS: Mapping[str, str] = {
     "pending": "It waits for a relay. With attempts, it was tried before and waits for its next turn.",
     "processing": "A relay has claimed it. A claim older than five seconds is taken back by the next relay.",
     "completed": "It was delivered. Nothing is left to do.",
-    "failed": "It reached the attempt limit and is never tried again. Repair the cause, then: tip outbox redrive",
+    "failed": "It reached the attempt limit and is never tried again by itself. Repair the cause, then redrive it.",
 }
 _CAUSES: Mapping[str, str] = {
     "worker_lost": "its relay vanished during the last attempt: it may be what kills relays",
