@@ -1,7 +1,7 @@
 """Facts about orders that close one position, of a broker that lets several wait for it, or two as one order."""
 
 from dataclasses import replace
-from decimal import Decimal
+from decimal import ROUND_DOWN, Decimal
 
 import pytest
 
@@ -62,11 +62,9 @@ class ExitPairs(SharedExits):
         _, low, high = self.scale(market)
         if high is None:
             pytest.skip("without a latest price nobody knows what is far above it")
-        before, bought = self.held(market), self.filling(market)
-        self.ended(broker, broker.create(bought), OrderStatus.FILLED)
-        eventually(lambda: self.held(market) == before + bought.quantity, settle_seconds(broker))
+        quantity = self.bought(broker, self.filling(market))
 
-        pair = self.pair(market, market.filling, before + bought.quantity, high, low)
+        pair = self.pair(market, market.filling, quantity, high, low)
         target, stop = self.both(broker, broker.create(pair))
 
         assert [order.status in OPEN for order in (target, stop)] == [True, True]
@@ -83,8 +81,8 @@ class ExitPairs(SharedExits):
     ) -> None:
         self.needs_exit_pairs(market)
         symbol = self.moved(market, 100)
-        self.ended(broker, broker.create(self.market_order(market, symbol)), OrderStatus.FILLED)
-        pair = self.pair(market, symbol, self.scale(market).unit * 10, Decimal(130), Decimal(70))
+        quantity = self.bought(broker, self.market_order(market, symbol))
+        pair = self.pair(market, symbol, quantity, Decimal(130), Decimal(70))
         target, stop = self.both(broker, broker.create(pair))
 
         self.moved(market, 131 if filled == "target" else 69)
@@ -96,6 +94,20 @@ class ExitPairs(SharedExits):
     def needs_exit_pairs(self, market: Market) -> None:
         if not market.can.exit_pairs:
             pytest.skip("this broker claims no two exits as one order")
+
+    def bought(self, broker: Broker, order: NewOrder) -> Decimal:
+        """How much is held of the symbol after the order, in whole units: what was held before is there as well."""
+
+        def held() -> Decimal:
+            return sum((p.quantity for p in broker.positions() if p.symbol == order.symbol), Decimal(0))
+
+        before = held()
+        self.ended(broker, broker.create(order), OrderStatus.FILLED)
+        eventually(lambda: held() == before + order.quantity, settle_seconds(broker))
+        whole = held().to_integral_value(ROUND_DOWN)
+        if whole <= 0:
+            pytest.skip("what is held is not one whole unit, for which two exits could be")
+        return whole
 
     def pair(self, market: Market, symbol: str, quantity: Decimal, target: Decimal, stop: Decimal) -> NewOrder:
         time = market.can.exit_pairs[0]
