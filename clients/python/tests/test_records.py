@@ -56,10 +56,12 @@ def test_what_an_older_platform_does_not_have_keeps_its_default() -> None:
         "calls_per_minute": None,
     }  # fmt: skip
     newer = older | {"notional_orders": ["DAY"], "extended_hours": {"Limit": ["DAY"]}, "shared_exits": True}
+    newer["exit_pairs"] = ["DAY"]
 
     first, second = parse(Capabilities, older), parse(Capabilities, newer)
 
     assert (first.notional_orders, first.extended_hours, first.shared_exits) == ((), {}, False)
+    assert (first.exit_pairs, second.exit_pairs) == ((), ("DAY",))
     assert (second.notional_orders, second.extended_hours, second.shared_exits) == (("DAY",), {"Limit": ["DAY"]}, True)
 
 

@@ -22,23 +22,6 @@ def desk(new_desk: Callable[..., Desk], organization: Organization) -> Desk:
     return new_desk(organization=organization, broker="fix")
 
 
-@pytest.mark.parametrize("body", [bracket(), one_cancels_other()])
-def test_where_the_broker_reserves_positions_exits_that_exclude_each_other_are_refused(
-    new_desk: Callable[..., Desk], organization: Organization, body: Any
-) -> None:
-    """It would refuse the second, and that might be the stop."""
-    desk = new_desk(organization=organization)
-
-    answer = desk.submit(body)
-
-    assert (answer.status_code, answer.json["code"]) == (422, "broker_cannot")
-    assert (
-        answer.json["errors"][0]["pointer"] == f"/command/payload/spec/{next(iter(body['command']['payload']['spec']))}"
-    )
-    assert desk.rows("intent") == []
-    assert desk.submit(one_triggers_other()).status_code == 201
-
-
 def test_a_bracket_makes_three_intents_of_which_two_wait(desk: Desk) -> None:
     answer = desk.created(bracket())
     broker = Broker(desk)

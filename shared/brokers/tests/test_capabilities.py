@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tip_brokers import Capabilities, ClientIds, Replacement, Requested, SymbolForm, inability
+from tip_brokers import (
+    Capabilities,
+    ClientIds,
+    ExitPair,
+    Replacement,
+    Requested,
+    SymbolForm,
+    inability,
+    pair_inability,
+)
 from tip_brokers.capabilities import ALL_KINDS, ALL_TIMES
 
 SMALL = Capabilities(
@@ -94,3 +103,33 @@ def test_whoever_can_do_everything_refuses_only_what_no_order_is(requested: Requ
 def test_nothing_is_possible_with_less_that_is_impossible_with_more(requested: Requested) -> None:
     if inability(SMALL, requested) is None:
         assert inability(LARGE, requested) is None
+
+
+PAIRS = Capabilities(ClientIds.UNIQUE, exit_pairs=("DAY", "GTC"), symbols=SymbolForm(exit_pairs="[^/]+"))
+PAIR = ExitPair((("Limit", "GTC"), ("Stop", "GTC")), Decimal(10), "AAPL")
+
+
+def test_two_exits_are_possible_as_one_order_or_as_two_that_share_the_position() -> None:
+    shared = Capabilities(ClientIds.UNIQUE, shared_exits=True)
+
+    assert pair_inability(PAIRS, PAIR) is None
+    assert pair_inability(PAIRS, PAIR._replace(exits=(("StopLimit", "DAY"), ("Limit", "DAY")))) is None
+    assert pair_inability(shared, PAIR._replace(quantity=Decimal("1.5"), symbol="BTC/USD")) is None
+    assert "reserves a position" in str(pair_inability(SMALL, PAIR))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"exits": (("Limit", "GTC"), ("Limit", "GTC"))},
+        {"exits": (("Limit", "GTC"), ("TrailingStop", "GTC"))},
+        {"exits": (("Stop", "GTC"), ("StopLimit", "GTC"))},
+        {"exits": (("Limit", "DAY"), ("Stop", "GTC"))},
+        {"exits": (("Limit", "IOC"), ("Stop", "IOC"))},
+        {"quantity": Decimal("1.5")},
+        {"symbol": "BTC/USD"},
+        {"extended_hours": True},
+    ],
+)
+def test_two_exits_that_cannot_be_one_order_are_named(change: dict[str, object]) -> None:
+    assert "orders that cancel each other" in str(pair_inability(PAIRS, PAIR._replace(**change)))

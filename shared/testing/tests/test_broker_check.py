@@ -50,6 +50,8 @@ HOSTILE = [
     ("renamesfills", "executions"),
     ("cutsfractions", "fractions"),
     ("reservespositions", "shared_exits"),
+    ("sendsexitsalone", "exit_pairs"),
+    ("hideslegs", "exit_pairs"),
     ("refusesdirect", "routing"),
     ("ignoresdirect", "routing"),
     ("othersymbols", "symbols"),

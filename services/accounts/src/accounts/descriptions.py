@@ -126,6 +126,7 @@ EXAMPLES = {
             "extended_hours": {"Limit": ["DAY"]},
             "routing": True,
             "shared_exits": False,
+            "exit_pairs": ["DAY", "GTC"],
             "symbol_pattern": ".+",
             "symbol_example": "AAPL",
             "calls_per_minute": None,

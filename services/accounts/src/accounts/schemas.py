@@ -222,6 +222,14 @@ class BrokerCapabilities(Schema):
             "description": "Whether two open orders may close the same position, as Bracket and OneCancelsOther need."
         },
     )
+    exit_pairs = fields.List(
+        fields.String(),
+        required=True,
+        metadata={
+            "description": "The times in force of a Limit and a Stop or StopLimit that cancel each other, as which the "
+            "exits of Bracket and OneCancelsOther are sent where shared_exits is false; empty if there are none."
+        },
+    )
     symbol_pattern = Text(required=True, longest=255, attribute="symbols.pattern")
     symbol_example = Text(required=True, longest=255, attribute="symbols.example")
     calls_per_minute = Whole(required=True, least=1, most=2**31 - 1, allow_none=True)

@@ -92,7 +92,7 @@ async def read_body(request: web.Request) -> dict[str, Any]:
 async def create_order(request: web.Request) -> web.Response:
     broker, account_id = caller(request)
     order = await broker.submit(account_id, schemas.new_order(await read_body(request)))
-    return answer(views.order(order))
+    return answer(views.nested(order, broker.legs(order)))
 
 
 @routes.get("/v2/orders")
@@ -100,7 +100,16 @@ async def list_orders(request: web.Request) -> web.Response:
     broker, account_id = caller(request)
     broker.faults.before_read(request.path)
     found = await broker.orders(account_id, schemas.order_query(request.query))
-    return answer([views.order(order) for order in found])
+    return answer(_listed(request, broker, found))
+
+
+def _listed(request: web.Request, broker: Broker, found: list[model.Order]) -> list[dict[str, Any]]:
+    """As they are, or the legs of those that have some under them."""
+    if not schemas.is_nested(request.query):
+        return [views.order(order) for order in found]
+    legs = {order.id: broker.legs(order) for order in found}
+    rolled_up = {leg.id for of_order in legs.values() for leg in of_order}
+    return [views.nested(order, legs[order.id]) for order in found if order.id not in rolled_up]
 
 
 @routes.get("/v2/orders:by_client_order_id")
@@ -108,7 +117,8 @@ async def order_by_client_id(request: web.Request) -> web.Response:
     broker, account_id = caller(request)
     broker.faults.before_read(request.path_qs)
     client_order_id = request.query.get("client_order_id", "")
-    return answer(views.order(await broker.order_by_client_id(account_id, client_order_id)))
+    [shown] = _listed(request, broker, [await broker.order_by_client_id(account_id, client_order_id)])
+    return answer(shown)
 
 
 @routes.get("/v2/orders/{order_id}")
@@ -116,7 +126,8 @@ async def get_order(request: web.Request) -> web.Response:
     broker, account_id = caller(request)
     broker.faults.before_read(request.path)
     order_id = schemas.order_id(request.match_info["order_id"])
-    return answer(views.order(await broker.order(account_id, order_id)))
+    [shown] = _listed(request, broker, [await broker.order(account_id, order_id)])
+    return answer(shown)
 
 
 @routes.patch("/v2/orders/{order_id}")

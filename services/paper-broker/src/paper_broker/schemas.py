@@ -3,13 +3,14 @@
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, NoReturn, TypeVar
 from uuid import UUID
 
-from paper_broker.model import Change, Kind, NewOrder, Quote, Side, TimeInForce, Unprocessable
+from paper_broker.model import Change, Kind, NewOrder, Quote, Side, StopLoss, TimeInForce, Unprocessable
 from paper_broker.store import stamp
 from paper_broker.usecases import OrderQuery
 
@@ -22,7 +23,7 @@ SMALLEST = Decimal("1e-9")
 LARGEST = Decimal("1e9")
 LONGEST_CLIENT_ORDER_ID = 128
 MOST_SYMBOLS = 100
-UNSUPPORTED = ("take_profit", "stop_loss", "legs")
+PAIR = ("take_profit", "stop_loss")
 
 
 class BadRequest(Exception):
@@ -45,6 +46,8 @@ def body(raw: bytes) -> Json:
 
 
 def new_order(data: Json) -> NewOrder:
+    if data.get("order_class") == "oco":
+        return _oco_order(data)
     _refuse_unsupported(data)
     return NewOrder(
         symbol=symbol(data.get("symbol")),
@@ -60,6 +63,29 @@ def new_order(data: Json) -> NewOrder:
         trail_price=_number(data, "trail_price"),
         trail_percent=_number(data, "trail_percent"),
     )
+
+
+def _oco_order(data: Json) -> NewOrder:
+    """Its limit leg, with the stop."""
+    take_profit, stop_loss = (_leg(data, name) for name in PAIR)
+    prices = [_number(data, "limit_price"), _number(take_profit, "limit_price")]
+    limit_price, stop_price = prices[1] or prices[0], _number(stop_loss, "stop_price")
+    if limit_price is None:
+        raise Unprocessable("oco orders require take_profit.limit_price")
+    if stop_price is None:
+        raise Unprocessable("oco orders require stop_loss.stop_price")
+    simple = {name: value for name, value in data.items() if name not in (*PAIR, "order_class")}
+    return replace(
+        new_order(simple),
+        limit_price=limit_price,
+        stop_loss=StopLoss(stop_price, _number(stop_loss, "limit_price")),
+    )
+
+
+def _leg(data: Json, name: str) -> Json:
+    """The prices of a leg; what is no object has none."""
+    leg = data.get(name)
+    return leg if isinstance(leg, dict) else {}
 
 
 def change(data: Json) -> Change:
@@ -114,6 +140,10 @@ def order_query(query: Mapping[str, str]) -> OrderQuery:
     )
 
 
+def is_nested(query: Mapping[str, str]) -> bool:
+    return query.get("nested", "").lower() == "true"
+
+
 def activity_query(query: Mapping[str, str]) -> tuple[Json, bool]:
     """Parameters of an executions query, and whether the oldest come first. The page token is an activity's id."""
     after, until = moment(query, "after"), moment(query, "until")
@@ -158,7 +188,7 @@ def is_symbol(text: str) -> bool:
 
 
 def _refuse_unsupported(data: Json) -> None:
-    for name in UNSUPPORTED:
+    for name in (*PAIR, "legs"):
         if data.get(name) is not None:
             raise Unprocessable(f"{name} is not supported by the paper broker")
     if data.get("order_class") not in (None, "", "simple"):

@@ -147,6 +147,14 @@ class Store:
         for pragma in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "PRAGMA busy_timeout=5000"):
             self._db.execute(pragma)
         self._db.executescript(SCHEMA + ORDERS.schema + QUOTES.schema)
+        self._add_columns()
+
+    def _add_columns(self) -> None:
+        """What orders have got since the data was made."""
+        known = {row[1] for row in self._db.execute("PRAGMA table_info(orders)")}
+        for name in ORDERS.names:
+            if name not in known:
+                self._db.execute(f"ALTER TABLE orders ADD COLUMN {name} TEXT")
 
     def close(self) -> None:
         self._db.close()

@@ -106,12 +106,18 @@ class Broker:
         answers: list[tuple[str, Refusal | None]] = []
         for order in self._state.open_orders(account_id):
             try:
-                self._cancel(order)
+                if self._state.orders[order.id].open:  # else it was canceled with the other leg of an `oco` order
+                    self._cancel(order)
                 answers.append((order.id, None))
             except Refusal as refusal:
                 answers.append((order.id, refusal))
         await self._commit()
         return answers
+
+    def legs(self, order: Order) -> list[Order]:
+        """What stands under `legs` of an `oco` order: its stop."""
+        stop = self._state.stop_leg(order)
+        return [stop] if stop else []
 
     async def order(self, account_id: str, order_id: str) -> Order:
         order = self.exchange.order(account_id, order_id)

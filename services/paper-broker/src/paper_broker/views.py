@@ -34,6 +34,10 @@ def asset_class(symbol: str) -> str:
     return "crypto" if "/" in symbol else "us_equity"
 
 
+def nested(parent: Order, legs: list[Order]) -> Json:
+    return order(parent) | {"legs": [order(leg) for leg in legs] or None}
+
+
 def order(order: Order) -> Json:
     return {
         "id": order.id,
@@ -56,7 +60,7 @@ def order(order: Order) -> Json:
         "qty": number(order.qty) if order.notional is None else None,
         "filled_qty": number(order.filled_qty),
         "filled_avg_price": number(order.filled_avg_price),
-        "order_class": "simple",
+        "order_class": "oco" if order.oco_id else "simple",
         "order_type": order.kind,
         "type": order.kind,
         "side": order.side,

@@ -4,7 +4,7 @@ The official SDK sets no time-outs, retries by sleeping and brings pandas; so th
 and no retry at all.
 """
 
-from tip_brokers.capabilities import DAY, PLATFORM_KINDS, Capabilities, SymbolForm
+from tip_brokers.capabilities import DAY, GTC, PLATFORM_KINDS, Capabilities, SymbolForm
 from tip_brokers.client_ids import ClientIds
 from tip_brokers.description import BrokerDescription, BrokerSettings, Connector, CredentialField, Setting
 
@@ -12,6 +12,7 @@ PAPER_URL = Setting("PAPER_BROKER_URL", "the platform's own paper broker", "http
 ALPACA_PAPER_URL = Setting("ALPACA_PAPER_URL", "Alpaca for paper accounts", "https://paper-api.alpaca.markets", "paper")
 ALPACA_LIVE_URL = Setting("ALPACA_LIVE_URL", "Alpaca for live accounts", "https://api.alpaca.markets", "live")
 ALPACA_DATA_URL = Setting("ALPACA_DATA_URL", "Alpaca's market data", "https://data.alpaca.markets")
+NO_COINS = r"[^/]+"
 KEY_PAIR = (CredentialField("key_id", "Key id", secret=False), CredentialField("secret_key", "Secret key"))
 
 
@@ -45,7 +46,9 @@ PAPER = BrokerDescription(
         fractions=True,
         notional_orders=(DAY,),
         extended_hours={"Limit": (DAY,)},
+        exit_pairs=(DAY, GTC),
         routing=True,
+        symbols=SymbolForm(exit_pairs=NO_COINS),
     ),
     connect=_connect_paper,
     settings=(PAPER_URL,),
@@ -65,7 +68,8 @@ ALPACA = BrokerDescription(
         fractions=True,
         notional_orders=(DAY,),
         extended_hours={"Limit": (DAY,)},
-        symbols=SymbolForm(r"[A-Z0-9._]+(/[A-Z0-9]+)?", "AAPL or BTC/USD"),
+        exit_pairs=(DAY, GTC),
+        symbols=SymbolForm(r"[A-Z0-9._]+(/[A-Z0-9]+)?", "AAPL or BTC/USD", NO_COINS),
         calls_per_minute=200,
     ),
     connect=_connect_alpaca,

@@ -40,6 +40,7 @@ from tip_brokers.protocol import (
     Quote,
     RateLimited,
     Refused,
+    StopExit,
     no_check,
 )
 
@@ -96,6 +97,7 @@ class Alpaca:
             "trail_percent": plain(order.trail_percent),
             "extended_hours": order.extended_hours or None,
             "client_order_id": order.client_order_id,
+            **(_oco(order, order.stop_exit) if order.stop_exit else {}),
         }
 
     def replace(self, broker_order_id: str, change: Change, check: Check = no_check) -> Order:
@@ -113,7 +115,10 @@ class Alpaca:
         self._answered(self._connection.call("DELETE", f"/v2/orders/{broker_order_id}", self._headers, check))
 
     def find(self, client_order_id: str, symbol: str) -> Order | None:
-        return self._found_order("/v2/orders:by_client_order_id", client_order_id=client_order_id)
+        found = self._found_order("/v2/orders:by_client_order_id", client_order_id=client_order_id, nested="true")
+        if found and found.legs == ():
+            return self._found_order(f"/v2/orders/{found.broker_order_id}", nested="true")
+        return found
 
     def order(self, broker_order_id: str) -> Order | None:
         return self._found_order(f"/v2/orders/{broker_order_id}")
@@ -255,6 +260,17 @@ class Alpaca:
 
 class _Absent(Refused):
     """There is no such thing at the broker."""
+
+
+def _oco(order: NewOrder, stop: StopExit) -> dict[str, Any]:
+    """Both prices stand in legs of their own, the client order id is that of the limit."""
+    prices = {"stop_price": plain(stop.stop_price), "limit_price": plain(stop.limit_price)}
+    return {
+        "order_class": "oco",
+        "limit_price": None,
+        "take_profit": {"limit_price": plain(order.limit_price)},
+        "stop_loss": {name: price for name, price in prices.items() if price is not None},
+    }
 
 
 def _code(status: int, message: str) -> str:

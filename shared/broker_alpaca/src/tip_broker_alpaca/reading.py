@@ -1,6 +1,7 @@
 """What the broker's JSON says, in our words. What is not as agreed is a broken answer: its outcome is unknown."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -60,6 +61,16 @@ _REJECTIONS = {
 
 
 def read_order(body: Any) -> Order:
+    """With the legs under it, if it has any."""
+    with understood():
+        if body.get("order_class") != "oco":
+            return _order(body)
+        legs = body.get("legs") or ()
+        return replace(_order(body), legs=tuple(_order(leg) for leg in legs))
+    raise AssertionError  # `understood` never swallows without raising; this is for the type checker
+
+
+def _order(body: Any) -> Order:
     with understood():
         return Order(
             client_order_id=parse_word(body["client_order_id"]),
@@ -78,7 +89,7 @@ def read_order(body: Any) -> Order:
             replaced_by=parse_word_or_none(body.get("replaced_by")),
             extended_hours=body.get("extended_hours") is True,
         )
-    raise AssertionError  # `understood` never swallows without raising; this is for the type checker
+    raise AssertionError
 
 
 def read_execution(body: Any) -> Execution:

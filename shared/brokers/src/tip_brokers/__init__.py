@@ -3,7 +3,16 @@
 `tip broker check` proves an adapter.
 """
 
-from tip_brokers.capabilities import Capabilities, Inability, Replacement, Requested, SymbolForm, inability
+from tip_brokers.capabilities import (
+    Capabilities,
+    ExitPair,
+    Inability,
+    Replacement,
+    Requested,
+    SymbolForm,
+    inability,
+    pair_inability,
+)
 from tip_brokers.client_ids import ClientIds
 from tip_brokers.connections import Brokers
 from tip_brokers.description import BrokerDescription, BrokerSettings, Connector, CredentialField, Setting
@@ -31,6 +40,7 @@ from tip_brokers.protocol import (
     RateLimited,
     Refused,
     RejectionNotice,
+    StopExit,
     Unreachable,
     no_check,
 )
@@ -55,6 +65,7 @@ __all__ = [
     "CredentialRefused",
     "DuplicateClientOrderId",
     "Execution",
+    "ExitPair",
     "Inability",
     "ListingTooLong",
     "NewOrder",
@@ -72,6 +83,7 @@ __all__ = [
     "Replacement",
     "Requested",
     "Setting",
+    "StopExit",
     "SymbolForm",
     "UnknownBroker",
     "Unreachable",
@@ -79,4 +91,5 @@ __all__ = [
     "inability",
     "installed",
     "no_check",
+    "pair_inability",
 ]

@@ -23,6 +23,7 @@ PLATFORM_KINDS: Mapping[str, tuple[str, ...]] = {**ALL_KINDS, **TRAILING_STOPS}
 """Every kind that the platform has a word for."""
 
 
+_UNPAIRED_SYMBOL = "takes no orders that cancel each other for this symbol"
 NO_EXTENDED_HOURS = "takes no order for outside the regular hours"
 
 
@@ -39,6 +40,8 @@ class SymbolForm(NamedTuple):
 
     pattern: str = r".+"
     example: str = "AAPL"
+    exit_pairs: str = r".+"
+    """The form of those for which it takes `exit_pairs`."""
 
 
 ANY_SYMBOL = SymbolForm()
@@ -65,7 +68,10 @@ class Capabilities:
     """Whether the caller may choose where an order goes (DIRECT)."""
     shared_exits: bool = False
     """Whether two open orders may close the same position. Otherwise it is reserved for the first, and the broker
-    refuses the second: orders that cancel each other cannot both rest there."""
+    refuses the second: orders that cancel each other cannot both rest there, unless as `exit_pairs`."""
+    exit_pairs: tuple[str, ...] = ()
+    """The times in force of two exits of one position that cancel each other and are sent as one order: a Limit with a
+    Stop or StopLimit, for a whole quantity. None: no such orders."""
     symbols: SymbolForm = ANY_SYMBOL
     calls_per_minute: int | None = None
     """Of one account, as far as the broker says; it may answer "later" to more."""
@@ -85,6 +91,15 @@ class Requested(NamedTuple):
     @property
     def is_replacement(self) -> bool:
         return self.symbol is None
+
+
+class ExitPair(NamedTuple):
+    """Two orders that cancel each other, as a group asks for them. Each exit is the kind and the time in force."""
+
+    exits: tuple[tuple[str, str], tuple[str, str]]
+    quantity: Decimal
+    symbol: str
+    extended_hours: bool = False
 
 
 class Inability(NamedTuple):
@@ -135,6 +150,28 @@ def _of_notional(can: Capabilities, requested: Requested) -> Inability | None:
         detail = f"takes an order by its notional only as {_listed(times)}"
         return Inability(f"/spec/{requested.kind}/time_in_force", detail)
     return None
+
+
+def pair_inability(can: Capabilities, pair: ExitPair) -> str | None:
+    """Why two exits of one position cannot both wait there."""
+    if can.shared_exits:
+        return None
+    if not can.exit_pairs:
+        return "reserves a position for the first order that closes it: two cannot wait to close the same one"
+    return _of_pair(can, pair)
+
+
+def _of_pair(can: Capabilities, pair: ExitPair) -> str | None:
+    kinds, times = [kind for kind, _ in pair.exits], [time for _, time in pair.exits]
+    if kinds.count("Limit") != 1 or not {"Stop", "StopLimit"} & set(kinds):
+        return "takes orders that cancel each other only as a Limit with a Stop or StopLimit"
+    if len(set(times)) != 1 or times[0] not in can.exit_pairs:
+        return f"takes orders that cancel each other only with one time in force, {_listed(can.exit_pairs)}"
+    if pair.quantity != pair.quantity.to_integral_value():
+        return "takes orders that cancel each other only for whole quantities"
+    if pair.extended_hours:
+        return "takes orders that cancel each other only for the regular hours"
+    return None if re.fullmatch(can.symbols.exit_pairs, pair.symbol) else _UNPAIRED_SYMBOL
 
 
 def _listed(words: Mapping[str, object] | tuple[str, ...]) -> str:

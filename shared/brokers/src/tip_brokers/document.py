@@ -13,7 +13,9 @@ Made by `python -m tip_brokers.document` from the brokers' own descriptions; a t
 differ. `GET /v1/brokers` answers the same of a running platform, with whatever else is installed there. How to add one:
 [shared/brokers](../shared/brokers/README.md).
 
-What a broker cannot do is refused when it is submitted: 422 `broker_cannot`, with a pointer to the field.
+What a broker cannot do is refused when it is submitted: 422 `broker_cannot`, with a pointer to the field. `Bracket` and
+`OneCancelsOther` need that two open orders may close one position (yes), or that the two exits are one order there,
+with one of the times in force that are named.
 
 `tip broker check NAME` shows whether an adapter keeps what this table claims: at its simulator, or with `--sandbox` at
 the broker's sandbox ([how](../shared/testing/README.md#checking-a-broker)). It names every fact that it checked or
@@ -49,9 +51,17 @@ def _cells(broker: BrokerDescription, can: Capabilities) -> tuple[str, ...]:
     kinds, extended = _kinds(can.kinds), _kinds(can.extended_hours) or "no"
     calls = f"{can.calls_per_minute} a minute" if can.calls_per_minute else "-"
     flags = (_yes(flag) for flag in (can.streams, can.quotes, can.executions, can.fractions))
-    sizes = (", ".join(can.notional_orders) or "no", extended, _yes(can.shared_exits), _yes(can.routing))
+    sizes = (_joined(can.notional_orders), extended, _exits(can), _yes(can.routing))
     environments, ids = ", ".join(broker.environments), (f"`{can.replacement}`", f"`{can.client_ids}`")
     return environments, kinds, *ids, *flags, *sizes, can.symbols.example, calls
+
+
+def _exits(can: Capabilities) -> str:
+    return "yes" if can.shared_exits else _joined(can.exit_pairs)
+
+
+def _joined(times: Sequence[str]) -> str:
+    return ", ".join(times) or "no"
 
 
 def _kinds(kinds: Mapping[str, Sequence[str]]) -> str:

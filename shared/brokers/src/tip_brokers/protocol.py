@@ -37,6 +37,14 @@ OPEN = frozenset(
 ENDED = frozenset(OrderStatus) - OPEN
 
 
+class StopExit(NamedTuple):
+    """The other exit of a Limit order that closes a position: one of them filled or canceled cancels the other."""
+
+    stop_price: Decimal
+    limit_price: Decimal | None = None
+    """Of a StopLimit."""
+
+
 @dataclass(frozen=True, slots=True)
 class NewOrder:
     client_order_id: str
@@ -57,6 +65,8 @@ class NewOrder:
     """What a Market order is to be worth, only where the broker claims such orders: it says what quantity that is."""
     extended_hours: bool = False
     """Whether it may trade outside the regular hours, only where the broker claims that. A replacement keeps it."""
+    stop_exit: StopExit | None = None
+    """Only of a Limit order, where the broker claims exit pairs: both are made, or neither."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +104,9 @@ class Order:
     replaces: str | None = None
     replaced_by: str | None = None
     extended_hours: bool = False
+    legs: "tuple[Order, ...] | None" = None
+    """The stop exit that was sent with it, an order with ids of the broker's making, when it is created or found by its
+    client order id; empty elsewhere. None of an order that is alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,8 +138,8 @@ TYPES: Mapping[str, ProblemType] = {
     ),
     "intent_busy": ProblemType(
         (409,),
-        "Another REPLACE or CANCEL of the intent is on its way, or it is the leg of an order group that waits for its "
-        "parent.",
+        "Another REPLACE or CANCEL of the intent is on its way, or it is the leg of an order group that waits for "
+        "another one.",
         "Wait until its status changes, then decide anew.",
     ),
     "client_id_taken": ProblemType(

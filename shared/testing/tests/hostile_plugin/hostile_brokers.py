@@ -191,6 +191,19 @@ class ReservesPositions(Honest):
     claims = replace(CLAIMED, shared_exits=True)
 
 
+class SendsExitsAlone(Honest):
+    """The stop is left out: a position is without it."""
+
+    def create(self, order: NewOrder, *check: Any) -> Order:
+        return super().create(replace(order, stop_exit=None), *check)
+
+
+class HidesLegs(Honest):
+    def find(self, client_order_id: str, symbol: str) -> Order | None:
+        found = super().find(client_order_id, symbol)
+        return found and replace(found, legs=() if found.legs else None)
+
+
 class IgnoresDirect(Honest):
     def create(self, order: NewOrder, *check: Any) -> Order:
         return super().create(replace(order, route_strategy="AUTO"), *check)
@@ -323,6 +336,7 @@ FAMILY: dict[str, type[Honest]] = {
         Honest, StreamThatEnds, StreamThatIsSilent, TakesAnIdTwice, AnswersAnIdAsAnother, SaysEchoInTheAdapter,
         FindsNothing, SendsStopsAsMarket, DropsLimits, SendsImmediateAsDay, RefusesStopLimits, ClaimsAnUnknownKind,
         SendsTrailingStopsAsStops, TakesTheNotionalForAQuantity, ForgetsExtendedHours, ReservesPositions,
+        SendsExitsAlone, HidesLegs,
         RefusesReplacements, ReplacesNothing, HasNoPrices, PricesWithoutAge, ListsNoFills, RenamesFills, CutsFractions,
         RefusesDirect, IgnoresDirect, OtherSymbols, CancelsNothing, SendsWithoutCheck, TakesBrokenForAbsent, Leaky,
         LeakyAtLogin, LeakyAtLength, TakesItsTime, FailsAtTheEnd, TakesFractionsForTheDay, ShowsPositionsLate,

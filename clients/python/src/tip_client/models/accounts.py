@@ -82,6 +82,8 @@ class Capabilities:
     """The times in force of a Market order by its notional; empty if there are none."""
     shared_exits: bool = False
     """Whether two open orders may close the same position, as Bracket and OneCancelsOther need."""
+    exit_pairs: tuple[str, ...] = ()
+    """Where they may not: the times in force of a Limit and a Stop or StopLimit that cancel each other."""
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,11 @@ from typing import TypeVar
 from chassis import crashpoints
 from intents.execution.call_log import OrderEntry
 from intents.execution.clock import elapsed
-from intents.execution.model.commands import LeasedCommand
+from intents.execution.model.commands import LeasedCommand, Pair
 from intents.execution.model.local_decisions import FRESH_SECONDS, TOO_OLD, is_fresh, not_to_be_sent
 from intents.execution.model.verdicts import (
     OPERATOR_REQUIRED,
+    LegFound,
     OrderFound,
     Rejected,
     Requested,
@@ -24,6 +25,7 @@ from intents.execution.model.verdicts import (
     Unknown,
     Verdict,
 )
+from intents.model import Spec
 from tip_brokers import (
     OPEN,
     BrokerError,
@@ -37,12 +39,15 @@ from tip_brokers import (
     OrderStatus,
     OutcomeUnknown,
     Refused,
+    StopExit,
 )
 
 QUIET_MARGIN_SECONDS = 1.0
 ABSENCES_TO_GIVE_UP = 3  # a quiet period apart from each other
 CANCEL_ATTEMPTS = 5  # polls of a cancel that the broker took in and does not carry out
 OPERATOR_SECONDS = 10.0
+LEADER_SECONDS = 0.25  # until what becomes of the order that may have taken this one along is read again
+LEG_SECONDS = 2.0  # until a broker that does not show the leg of an order is queried again
 HOLDER_LOST_SECONDS = 0.25  # by when it has a new session, or the lock is confirmed again
 
 T = TypeVar("T")
@@ -76,9 +81,12 @@ class Dispatch:
             raise NotWritten
 
     def stopped(self) -> tuple["Dispatch", Verdict | None]:
-        """Before something is sent: with facts that are fresh, and why it may not be."""
+        """Before something is sent: with facts that are fresh, and why it may not be.
+
+        A stop that goes with it may have been canceled since the claim, because this was not on its way yet.
+        """
         current = self
-        if elapsed() - self.command.snapshot.at > FRESH_SECONDS / 2:
+        if elapsed() - self.command.snapshot.at > FRESH_SECONDS / 2 or self.command.stop:
             command = self.refresh(self.command)
             if command is None:
                 return self, TOO_OLD
@@ -94,6 +102,8 @@ class Dispatch:
 
 def _create(dispatch: Dispatch) -> Verdict:
     broker, command = dispatch.broker, dispatch.command
+    if command.leader and (verdict := _sent_with(broker, command, command.leader)):
+        return verdict
     if earlier := _sent_before(broker, command):
         return earlier
     current, stop = dispatch.stopped()
@@ -101,7 +111,7 @@ def _create(dispatch: Dispatch) -> Verdict:
         return stop
     crashpoints.reach("executor.before_send")
     try:
-        made = broker.create(_new_order(command), current.check)
+        made = broker.create(_new_order(current.command), current.check)
     except DuplicateClientOrderId:
         found = _query(lambda: broker.find(command.client_order_id, command.symbol))
         return OrderFound(found) if found else Unknown("duplicate_not_found")
@@ -132,7 +142,25 @@ def _new_order(command: LeasedCommand) -> NewOrder:
         trail_percent=command.spec.price("trail_percent"),
         notional=command.spec.notional,
         extended_hours=command.snapshot.extended_hours,
+        stop_exit=_stop_exit(command.stop) if command.stop else None,
     )
+
+
+def _stop_exit(spec: Spec) -> StopExit:
+    return StopExit(Decimal(spec.terms["stop_price"]), spec.price("limit_price"))
+
+
+def _sent_with(broker: OrderEntry, command: LeasedCommand, leader: Pair) -> Verdict | None:
+    """The order as part of the leader's; None if that went without it or not at all: then it is sent by itself."""
+    if not leader.is_settled:
+        return RetryLater(LEADER_SECONDS, "sibling_is_sent")
+    found = _read_before(command, lambda: broker.find(leader.client_order_id, command.symbol))
+    if found and found.legs:
+        return LegFound(found.legs[0])
+    is_pair = found.legs is not None if found else leader.is_accepted
+    if is_pair:
+        return RetryLater(LEG_SECONDS, "leg_not_shown")
+    return None if command.started_before else not_to_be_sent(command)
 
 
 def _replace(dispatch: Dispatch) -> Verdict:

@@ -9,7 +9,7 @@ from uuid import uuid4
 import control_rules
 from intents.model import errors
 from intents.model.actions import Action, Actor, Change, Intent, State, leaves
-from intents.model.groups import EXITS, waits_for_parent
+from intents.model.groups import EXITS, waits_for_parent, waits_for_sibling
 from intents.model.lifecycle import TERMINAL, Status, Update, follow
 from intents.model.orders import Cancel, Command, Create, HoldToTotal, Replace
 from intents.model.proposals import counted_quantity, created, replaced
@@ -136,7 +136,8 @@ def _replace(
     if command.spec.quantity <= intent.filled_quantity:
         pointer = f"/command/payload/spec/{command.spec.kind}/quantity"
         raise errors.InvalidReplacement(pointer, "filled", "must be more than what is filled already")
-    if intent.status in (Status.PENDING_REPLACE, Status.PENDING_CANCEL) or waits_for_parent(intent):
+    is_changing = intent.status in (Status.PENDING_REPLACE, Status.PENDING_CANCEL)
+    if is_changing or waits_for_parent(intent) or waits_for_sibling(intent):
         raise errors.IntentBusy
     if intent.group_role in EXITS and command.spec.quantity != intent.quantity:
         pointer = f"/command/payload/spec/{command.spec.kind}/quantity"

@@ -11,11 +11,15 @@ from uuid import UUID
 
 from intents.model.actions import Action, Intent
 from intents.model.errors import BrokerCannot
-from intents.model.orders import Create, OrderGroup
+from intents.model.lifecycle import Status
+from intents.model.orders import Create, OrderGroup, Spec
 from intents.model.submit_facts import Account, SubmitFacts
+from tip_brokers.capabilities import ExitPair, pair_inability
 
 WAITING_FOR_PARENT = "WAITING_FOR_PARENT"
 """The reason code of a child that is not to be sent yet."""
+WAITING_FOR_SIBLING = "WAITING_FOR_SIBLING"
+"""The reason code of a stop that the broker gets with the limit order that excludes it, as one order."""
 FLATTEN = "flatten"
 
 
@@ -42,11 +46,13 @@ _OPPOSITE = {"BUY": "SELL", "SELL": "BUY"}
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """What a leg's intent knows of its group. `waits`: it is not to be sent before its parent is filled."""
+    """What a leg's intent knows of its group. `waits`: it is not to be sent before its parent is filled; `follows`: it
+    is sent with its sibling, as one order."""
 
     group_id: UUID
     role: str
     waits: bool = False
+    follows: bool = False
 
     @property
     def uncounted(self) -> bool:
@@ -54,10 +60,13 @@ class Membership:
         return self.waits or self.role == "other"
 
 
-def members(group: OrderGroup, group_id: UUID) -> list[Membership]:
-    """Of each leg, the first leg first."""
+def members(group: OrderGroup, group_id: UUID, *, paired: bool = False) -> list[Membership]:
+    """Of each leg, the first leg first. `paired`: the exits that exclude each other are one order at the broker."""
     waiting = GROUPS[group.kind].waiting
-    return [Membership(group_id, role, role in waiting) for role in group.legs]
+    return [
+        Membership(group_id, role, role in waiting, paired and role in SIBLINGS and not leads(spec))
+        for role, spec in group.legs.items()
+    ]
 
 
 def pointer(group: OrderGroup, role: str) -> str:
@@ -65,16 +74,31 @@ def pointer(group: OrderGroup, role: str) -> str:
     return f"/spec/{group.kind}/{role}"
 
 
-def refuse_what_broker_reserves(account: Account | None, group: OrderGroup) -> None:
-    """Raise for exits of which the broker would refuse the second, so that a position might have no stop."""
-    siblings = [role for role in group.legs if role in SIBLINGS]
-    if account and siblings and not (account.can and account.can.shared_exits):
-        reason = "reserves a position for the first order that closes it: two cannot wait to close the same one"
+def are_paired(account: Account | None, command: Create, group: OrderGroup) -> bool:
+    """Whether the exits that exclude each other are one order at the broker. Raises for those of which it would refuse
+    the second, so that a position might have no stop."""
+    exits = [spec for role, spec in group.legs.items() if role in SIBLINGS]
+    if account is None or account.can is None or not exits:
+        return False
+    first, second = ((spec.kind, spec.time_in_force) for spec in exits)
+    extended = command.extended_hours and group.kind == "OneCancelsOther"
+    pair = ExitPair((first, second), command.spec.quantity, command.symbol, extended)
+    if reason := pair_inability(account.can, pair):
         raise BrokerCannot(f"/command/payload/spec/{group.kind}", reason, account.broker)
+    return not account.can.shared_exits
+
+
+def leads(spec: Spec) -> bool:
+    """Of a pair of exits: whether it is the one under whose client order id both are sent."""
+    return spec.kind == "Limit"
 
 
 def waits_for_parent(intent: Intent) -> bool:
     return intent.group_role in CHILDREN and intent.armed_at is None
+
+
+def waits_for_sibling(intent: Intent) -> bool:
+    return intent.status is Status.PENDING and intent.reason_code == WAITING_FOR_SIBLING
 
 
 def leg_command(command: Create, group: OrderGroup, member: Membership) -> Create:
@@ -97,7 +121,7 @@ def leg_command(command: Create, group: OrderGroup, member: Membership) -> Creat
 
 def as_member(action: Action, member: Membership) -> Action:
     """The action of the leg's CREATE, whose state shows the group."""
-    code = WAITING_FOR_PARENT if member.waits else None
+    code = WAITING_FOR_PARENT if member.waits else WAITING_FOR_SIBLING if member.follows else None
     state = action.state._replace(reason_code=code, group_id=member.group_id, group_role=member.role)
     return replace(action, state=state)
 

@@ -159,11 +159,11 @@ def _leg(action: model.Action, member: Membership) -> dict[str, Any]:
     }
 
 
-def insert_group(tx: Transaction, first: model.Action, group_id: UUID, kind: str) -> None:
+def insert_group(tx: Transaction, first: model.Action, group_id: UUID, kind: str, paired: bool) -> None:
     """Of the legs that are created with this one."""
     quantity = first.state.leaves_quantity
     owner = (str(first.account_id), str(group_id), str(first.organization_id))
-    tx.write(INSERT_GROUP, (*owner, kind, quantity, first.created_at))
+    tx.write(INSERT_GROUP, (*owner, kind, quantity, first.created_at, paired))
 
 
 def confirm_written(tx: Transaction, action: model.Action) -> model.Action:

@@ -1,7 +1,7 @@
 """The statements that append to the log: each writes an action with its intent, idempotency key and outbox row."""
 
 from intents.model.events import INTENT_SUBMITTED
-from intents.model.groups import WAITING_FOR_PARENT
+from intents.model.groups import WAITING_FOR_PARENT, WAITING_FOR_SIBLING
 from intents.store.account_head import extend_chain
 from intents.store.facts import KEPT_HOURS
 from intents.store.key_budgets import COLUMNS, is_within_budget, take_budget
@@ -64,7 +64,7 @@ _OPENED = """
            CASE WHEN uncounted THEN 0 ELSE quantity END AS quantity
     FROM admitted JOIN head USING (account_id)
 """
-# What waits for its parent has no action that is open to executors until it is armed.
+# What waits for its parent, or is sent with its sibling, has no action that is open to executors until it is armed.
 _INTENT = f"""
     INSERT INTO intents.intent (
         account_id, id, organization_id, environment, symbol, order_side, route_strategy, spec, quantity, status,
@@ -74,7 +74,7 @@ _INTENT = f"""
            to_status, created_at, created_at, created_at, client_id, coalesce(tags, '{{}}'),
            coalesce(extended_hours, false), budget_key, budget_day_ends_at, budget_notional, budget_quantity, group_id,
            group_role, reason_code, coalesce(uncounted, false),
-           CASE reason_code WHEN '{WAITING_FOR_PARENT}' THEN 0 ELSE 1 END
+           CASE WHEN reason_code IN ('{WAITING_FOR_PARENT}', '{WAITING_FOR_SIBLING}') THEN 0 ELSE 1 END
     FROM keyed WHERE (SELECT count(*) FROM locked) >= 0 ORDER BY account_id
     ON CONFLICT (account_id, client_id) WHERE client_id IS NOT NULL DO NOTHING
     RETURNING account_id, id AS intent_id
@@ -132,6 +132,7 @@ _AMENDED_BUDGET = f"""
             budget_quantity = CASE WHEN new.budget_key IS NULL THEN i.budget_quantity
                 WHEN {_IS_SAME_BUDGET} THEN greatest(i.budget_quantity, new.budget_quantity)
                 ELSE new.budget_quantity END"""
+# What waits has its CREATE open with the first command that follows it.
 # It does not wait for the intent's row: holding the idempotency key, it would block whoever has locked the row and
 # needs the same key. A writer that finds the row locked waits for it holding nothing (`locking`).
 AMEND = Statement(
@@ -146,7 +147,8 @@ AMEND = Statement(
     ), changed AS (
         UPDATE intents.intent i
         SET status = to_status, version = i.version + 1, updated_at = new.created_at,
-            open_actions = open_actions + 1, next_attempt_at = least(next_attempt_at, new.created_at),
+            open_actions = CASE WHEN i.open_actions = 0 AND i.done_sequence = 0 THEN 2 ELSE i.open_actions + 1 END,
+            next_attempt_at = least(next_attempt_at, new.created_at),
             replace_quantity = coalesce(new.replace_quantity, i.replace_quantity), {_AMENDED_BUDGET}
         FROM as_expected new WHERE i.account_id = new.account_id AND i.id = new.intent_id
         RETURNING i.account_id, i.id AS intent_id, {open_quantity("i")} - new.open_before AS added
@@ -167,9 +169,9 @@ REMEMBER = Statement(
 )
 INSERT_GROUP = Statement(
     "intents_insert_group",
-    ("uuid", "uuid", "uuid", "text", "numeric", "timestamptz"),
+    ("uuid", "uuid", "uuid", "text", "numeric", "timestamptz", "boolean"),
     """
-    INSERT INTO intents.intent_group (account_id, id, organization_id, kind, quantity, created_at)
-    VALUES ($1, $2, $3, $4, $5, $6) RETURNING id
+    INSERT INTO intents.intent_group (account_id, id, organization_id, kind, quantity, created_at, paired)
+    VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id
     """,
 )

@@ -65,6 +65,7 @@ intent_group = Table(
     Column("flatten_quantity", Numeric, nullable=False, server_default="0"),
     Column("flattened_quantity", Numeric, nullable=False, server_default="0"),
     Column("canceling", Boolean, nullable=False, server_default="false"),
+    Column("paired", Boolean, nullable=False, server_default="false"),
     Column("created_at", DateTime(timezone=True), nullable=False),
     CheckConstraint("kind IN ('Bracket', 'OneCancelsOther', 'OneTriggersOther')", name="kind"),
 )

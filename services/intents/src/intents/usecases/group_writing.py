@@ -35,13 +35,14 @@ def _write_group(
 ) -> Result:
     """The first leg has the idempotency key and the client_id: what answers for it answers for all."""
     facts, decision = writing.decide(tx, submission, count_orders=True, price_max_age=price_max_age)
-    first, *others = groups.members(group, uuid4())
     if not isinstance(decision, (Append, DryRun)):
+        first, *_ = groups.members(group, uuid4())
         return writing.answer(tx, facts, _at_leg(decision, group, first), submission)
-    groups.refuse_what_broker_reserves(facts.account, group)
+    paired = groups.are_paired(facts.account, command, group)
+    first, *others = groups.members(group, uuid4(), paired=paired)
     action = _written(tx, decision, first)
     if not submission.dry_run:
-        store.insert_group(tx, action, first.group_id, group.kind)
+        store.insert_group(tx, action, first.group_id, group.kind, paired)
     legs = [_write_leg(tx, submission, command, group, member, price_max_age) for member in others]
     return Result(action, created=not submission.dry_run, legs=tuple(legs))
 

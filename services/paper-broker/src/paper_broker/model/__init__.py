@@ -12,6 +12,7 @@ from paper_broker.model.orders import (
     Order,
     Side,
     Status,
+    StopLoss,
     TimeInForce,
 )
 from paper_broker.model.prices import Quote
@@ -45,6 +46,7 @@ __all__ = [
     "Rules",
     "Side",
     "Status",
+    "StopLoss",
     "TimeInForce",
     "Unprocessable",
 ]

@@ -1,5 +1,6 @@
 """What an order needs before it is accepted, and what it then holds back."""
 
+from dataclasses import replace
 from decimal import ROUND_DOWN, Decimal
 
 from paper_broker.model import matching
@@ -57,8 +58,38 @@ def unit_hold(account: Account, request: NewOrder, qty: Decimal, quote: Quote) -
     return price
 
 
+def stop_leg(request: NewOrder) -> NewOrder:
+    """The stop of an `oco` order as an order of its own, whose client order id the broker makes."""
+    stop = request.stop_loss
+    if stop is None:
+        raise ValueError("not an oco order")
+    kind = Kind.STOP if stop.limit_price is None else Kind.STOP_LIMIT
+    leg = replace(request, kind=kind, client_order_id=None, stop_loss=None)
+    return replace(leg, limit_price=stop.limit_price, stop_price=stop.stop_price)
+
+
+def check_pair(request: NewOrder) -> None:
+    """Refuse what Alpaca takes no `oco` order for."""
+    stop = request.stop_loss
+    if stop is None or request.kind is not Kind.LIMIT or request.limit_price is None:
+        raise Unprocessable("oco orders must be limit orders with take_profit and stop_loss")
+    if "/" in request.symbol:
+        raise Unprocessable("crypto orders not allowed for advanced order_class: oco")
+    if request.qty is None or request.qty != request.qty.to_integral_value():
+        raise Unprocessable("fractional orders must be simple orders")
+    if request.time_in_force in matching.IMMEDIATE or request.extended_hours:
+        raise Unprocessable("oco orders must be day or gtc orders of the regular hours")
+    distance = request.limit_price - stop.stop_price
+    if (distance if request.side is Side.SELL else -distance) <= 0:
+        raise Unprocessable("oco orders require a stop price on the other side of the limit price")
+
+
 def unit_hold_without(account: Account, old: Order, request: NewOrder, qty: Decimal, quote: Quote) -> Decimal | None:
     """As if the old order were gone already: a replacement may use what it gives back."""
+    if old.oco_id is not None and qty != old.remaining:
+        raise Unprocessable("qty of a leg cannot be replaced")
+    if old.is_held_leg:
+        return ZERO
     account.hold(old, -1)
     try:
         return unit_hold(account, request, qty, quote)

@@ -57,11 +57,24 @@ class MatchingEngine:
             qty = min(order.remaining, matching.TRICKLE_QTY)
             self.execute(order, qty, matching.touch(order.side, quote), now)
 
+    def enter_pair(self, limit_leg: Order, stop_leg: Order, now: datetime) -> None:
+        """Both legs of an `oco` order: what one of them fills at once concerns the other, which must be there."""
+        self._state.record(EventKind.HELD, stop_leg.with_status(Status.HELD, now), now)
+        self.enter(limit_leg, now)
+        stop_leg = self._state.orders[stop_leg.id]
+        if stop_leg.open:
+            self._begin(stop_leg, now)
+
     def enter(self, accepted: Order, now: datetime) -> None:
-        order = self._state.record(EventKind.NEW, accepted.with_status(Status.NEW, now), now)
+        kind = EventKind.HELD if accepted.is_held_leg else EventKind.NEW
+        order = self._state.record(kind, accepted.with_status(accepted.working, now), now)
+        self._begin(order, now)
+
+    def _begin(self, order: Order, now: datetime) -> None:
         if order.symbol == Script.REJECT_LATER:
             rejected = replace(order, status=Status.REJECTED, failed_at=now, updated_at=now)
             self._state.record(EventKind.REJECTED, rejected, now)
+            self._end_pair(rejected, now)
         elif order.symbol == Script.PARTIAL50 and order.time_in_force is not TimeInForce.FOK:
             price = matching.scripted_price(order, self.quote(order.symbol))
             order = self.execute(order, matching.half(order), price, now)
@@ -82,7 +95,9 @@ class MatchingEngine:
             self._follow(order, quote, now)
         able = [order for order in resting.values() if matching.marketable(order, quote)]
         for order in sorted(able, key=matching.priority):
-            self._try(order, now)
+            current = self._state.orders[order.id]  # the other leg of an `oco` order may have ended it
+            if current.open:
+                self._try(current, now)
 
     def _try(self, order: Order, now: datetime) -> Order:
         """Execute against the quote as far as both go."""
@@ -122,7 +137,23 @@ class MatchingEngine:
         )
         kind = EventKind.FILL if full else EventKind.PARTIAL_FILL
         execution_id = self._execution_id(order, qty)
-        return self._state.record(kind, order, now, execution_id, qty, price, position.qty)
+        order = self._state.record(kind, order, now, execution_id, qty, price, position.qty)
+        if order.oco_id:
+            self._restate_pair(order, qty, now)
+        return order
+
+    def _restate_pair(self, filled: Order, qty: Decimal, now: datetime) -> None:
+        """What one leg of an `oco` order has filled is no longer there for the other."""
+        other = self._state.other_leg(filled)
+        if not filled.open or (other and other.remaining <= qty):
+            self._end_pair(filled, now)
+        elif other:
+            self._state.record(EventKind.RESTATED, replace(other, qty=other.qty - qty, updated_at=now), now)
+
+    def _end_pair(self, ended: Order, now: datetime) -> None:
+        other = self._state.other_leg(ended)
+        if other is not None:
+            self.cancel(other, now)
 
     def _execution_id(self, order: Order, qty: Decimal) -> str:
         """One of its own, except where the script says that the broker uses ids again for the account's next order."""
@@ -132,4 +163,6 @@ class MatchingEngine:
 
     def cancel(self, order: Order, now: datetime) -> Order:
         canceled = replace(order, status=Status.CANCELED, canceled_at=now, updated_at=now)
-        return self._state.record(EventKind.CANCELED, canceled, now)
+        canceled = self._state.record(EventKind.CANCELED, canceled, now)
+        self._end_pair(canceled, now)
+        return canceled

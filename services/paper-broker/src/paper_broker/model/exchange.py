@@ -8,7 +8,7 @@ from heapq import heapify, heappop, heappush
 from paper_broker.model import admission, matching
 from paper_broker.model.engine import MatchingEngine
 from paper_broker.model.matching import Script
-from paper_broker.model.orders import REPLACEABLE, Change, EventKind, NewOrder, Order, Status, TimeInForce
+from paper_broker.model.orders import REPLACEABLE, ZERO, Change, EventKind, NewOrder, Order, Status, TimeInForce
 from paper_broker.model.prices import Prices, Quote, identity
 from paper_broker.model.refusals import DuplicateClientOrderId, NotFound, Unprocessable
 from paper_broker.model.state import Changes, State
@@ -51,9 +51,26 @@ class Exchange:
         quote = self.quote(request.symbol)
         qty = admission.quantity(request, quote)
         hold = admission.unit_hold(self.state.account(account_id), request, qty, quote)
+        if request.stop_loss:
+            return self._submit_pair(account_id, request, qty, hold, now)
         accepted = self._accept(account_id, request, qty, hold, now)
         self.engine.enter(accepted, now)
         return accepted
+
+    def _submit_pair(
+        self, account_id: str, request: NewOrder, qty: Decimal, hold: Decimal | None, now: datetime
+    ) -> Order:
+        """Both legs of an `oco` order, of which one holds back what they are for. The answer is the limit leg."""
+        admission.check_pair(request)
+        stop = admission.stop_leg(request)
+        matching.check(stop)
+        if hold is not None:
+            raise Unprocessable("oco orders must be exit orders")
+        oco_id = self._order_id(self.state.sequence + 1)
+        limit_leg = self._accept(account_id, request, qty, None, now, oco_id=oco_id)
+        stop_leg = self._accept(account_id, stop, qty, ZERO, now, oco_id=oco_id)
+        self.engine.enter_pair(limit_leg, stop_leg, now)
+        return limit_leg
 
     def replace(self, account_id: str, order_id: str, change: Change, now: datetime) -> Order:
         """Put a new order in the place of an open one. Without a new quantity it takes over what is unfilled."""
@@ -71,7 +88,7 @@ class Exchange:
         new_id = self._order_id(self.state.sequence + 1)
         replaced = replace(old, status=Status.REPLACED, replaced_by=new_id, replaced_at=now, updated_at=now)
         self.state.record(EventKind.REPLACED, replaced, now)
-        accepted = self._accept(account_id, request, qty, hold, now, replaces=old.id)
+        accepted = self._accept(account_id, request, qty, hold, now, replaces=old.id, oco_id=old.oco_id)
         self.engine.enter(accepted, now)
         return accepted
 
@@ -151,6 +168,7 @@ class Exchange:
         unit_hold: Decimal | None,
         now: datetime,
         replaces: str | None = None,
+        oco_id: str | None = None,
     ) -> Order:
         self.state.sequence += 1
         sequence = self.state.sequence
@@ -177,6 +195,7 @@ class Exchange:
             trail_price=request.trail_price,
             trail_percent=request.trail_percent,
             hwm=admission.high_water_mark(request, self.quote(request.symbol)),
+            oco_id=oco_id,
         )
         if order.expires_at:
             heappush(self._expiring, (order.expires_at, order.id))
@@ -192,7 +211,7 @@ class Exchange:
             )
 
     def _pend_replace(self, old: Order, request: NewOrder, qty: Decimal, hold: Decimal | None, now: datetime) -> Order:
-        new = self._accept(old.account_id, request, qty, hold, now, replaces=old.id)
+        new = self._accept(old.account_id, request, qty, hold, now, replaces=old.id, oco_id=old.oco_id)
         pending = replace(old, status=Status.PENDING_REPLACE, replaced_by=new.id, updated_at=now)
         self.state.record(EventKind.PENDING_REPLACE, pending, now)
         return new

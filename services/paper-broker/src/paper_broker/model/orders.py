@@ -40,6 +40,7 @@ class Status(StrEnum):
 
     ACCEPTED = "accepted"
     NEW = "new"
+    HELD = "held"
     PARTIALLY_FILLED = "partially_filled"
     FILLED = "filled"
     CANCELED = "canceled"
@@ -51,13 +52,15 @@ class Status(StrEnum):
 
 
 CLOSED = frozenset({Status.FILLED, Status.CANCELED, Status.EXPIRED, Status.REJECTED, Status.REPLACED})
-REPLACEABLE = frozenset({Status.NEW, Status.PARTIALLY_FILLED})
+REPLACEABLE = frozenset({Status.NEW, Status.HELD, Status.PARTIALLY_FILLED})
 
 
 class EventKind(StrEnum):
     """Alpaca's trade update events."""
 
     NEW = "new"
+    HELD = "held"
+    RESTATED = "restated"
     FILL = "fill"
     PARTIAL_FILL = "partial_fill"
     CANCELED = "canceled"
@@ -68,6 +71,14 @@ class EventKind(StrEnum):
     PENDING_REPLACE = "pending_replace"
     CANCEL_REJECTED = "order_cancel_rejected"
     REPLACE_REJECTED = "order_replace_rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class StopLoss:
+    """The other leg of an `oco` order: a stop, or a stop limit if it has a limit price."""
+
+    stop_price: Decimal
+    limit_price: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +99,8 @@ class NewOrder:
     trail_percent: Decimal | None = None
     hwm: Decimal | None = None
     """Where the trailing stop that this one replaces stood; None of a new one."""
+    stop_loss: StopLoss | None = None
+    """Of an `oco` order, whose limit leg this is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +153,8 @@ class Order:
     trail_percent: Decimal | None = None
     # Alpaca's "high water mark": the best price since a trailing stop was entered, the lowest one of a buy.
     hwm: Decimal | None = None
+    # The id of the limit leg of an `oco` order, the same of both legs and of what replaces them.
+    oco_id: str | None = None
 
     @property
     def open(self) -> bool:
@@ -158,7 +173,14 @@ class Order:
     @property
     def working(self) -> Status:
         """The status of this order when nothing about it is pending."""
-        return Status.PARTIALLY_FILLED if self.filled_qty else Status.NEW
+        if self.filled_qty:
+            return Status.PARTIALLY_FILLED
+        return Status.HELD if self.is_held_leg else Status.NEW
+
+    @property
+    def is_held_leg(self) -> bool:
+        """Whether it is the stop of an `oco` order: the limit leg holds back what both are for."""
+        return self.oco_id is not None and self.kind is not Kind.LIMIT
 
     def with_status(self, status: Status, now: datetime) -> "Order":
         return replace(self, status=status, updated_at=now)

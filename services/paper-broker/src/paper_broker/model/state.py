@@ -41,6 +41,7 @@ class State:
         self._by_client: dict[tuple[str, str], str] = {}
         self._history: dict[str, list[str]] = {}
         self._open: dict[str, dict[str, None]] = {}
+        self._legs: dict[str, list[str]] = {}  # the id of an `oco` order -> its legs and what replaced them
 
     def account(self, account_id: str) -> Account:
         """The account of a key pair; it exists from its first use."""
@@ -56,6 +57,8 @@ class State:
         if before is None:
             self._by_client[order.account_id, order.client_order_id] = order.id
             self._history.setdefault(order.account_id, []).append(order.id)
+            if order.oco_id:
+                self._legs.setdefault(order.oco_id, []).append(order.id)
         else:
             account.hold(before, -1)
         account.hold(order, +1)
@@ -106,6 +109,18 @@ class State:
     def by_client_id(self, account_id: str, client_order_id: str) -> Order | None:
         order_id = self._by_client.get((account_id, client_order_id))
         return self.orders[order_id] if order_id else None
+
+    def other_leg(self, order: Order) -> Order | None:
+        """The open leg that is canceled with this one, if it is of an `oco` order."""
+        legs = (self.orders[leg_id] for leg_id in self._legs.get(order.oco_id or "", ()))
+        return next((leg for leg in legs if leg.open and leg.is_held_leg != order.is_held_leg), None)
+
+    def stop_leg(self, order: Order) -> Order | None:
+        """The stop of an `oco` order as it was sent or what replaced it, of its limit leg; None of any other order."""
+        if order.oco_id is None or order.is_held_leg:
+            return None
+        legs = [self.orders[leg_id] for leg_id in self._legs[order.oco_id]]
+        return next(leg for leg in reversed(legs) if leg.is_held_leg)
 
     def open_orders(self, account_id: str) -> list[Order]:
         return [self.orders[order_id] for order_id in self._open.get(account_id, ())]

@@ -37,6 +37,7 @@ SENDING_NOTHING = frozenset({
 FILLING = frozenset({
     "test_an_order_by_its_notional_fills_for_that_much_money",
     "test_a_target_and_a_stop_for_one_position_both_rest",
+    "test_two_exits_sent_as_one_order_both_rest_until_one_is_canceled",
     "test_fills_are_listed_each_under_one_id",
     "test_a_filled_order_shows_its_quantity_and_price",
     "test_positions_follow_fills",
@@ -48,6 +49,7 @@ ONLY_SIMULATED: Mapping[str, str] = {
     "test_whatever_is_done_in_any_order_updates_and_listings_agree": "makes more calls than a sandbox takes",
     "test_prices_of_more_symbols_than_one_request_takes_are_read": "names symbols that a sandbox does not have",
     "test_a_direct_order_goes_where_the_account_says": "a sandbox does not show where an order went",
+    "test_an_exit_that_is_filled_cancels_the_one_sent_with_it": "a sandbox lets nobody set a price",
     "test_a_trailing_stop_follows_the_price_and_sells_when_it_turns": "a sandbox lets nobody set a price",
     "test_the_trail_of_a_trailing_stop_is_replaced": "a sandbox lets nobody set a price",
     "test_unknown_keys_are_refused_as_such": "a wrong key may lock an account",
@@ -72,6 +74,6 @@ def _may_fill(fact: str, kind: str | None, can: Capabilities) -> bool:
 
 
 ORDER = ("streams", "client_ids", "kinds", "replacement", "quotes", "executions", "fractions", "notional_orders",
-         "extended_hours", "routing", "shared_exits", "symbols")  # fmt: skip
+         "extended_hours", "routing", "shared_exits", "exit_pairs", "symbols")  # fmt: skip
 CLAIMS = (*ORDER, "calls_per_minute")
 EVERY_ADAPTER = (PROTOCOL, BOUNDS)

@@ -9,7 +9,7 @@ import pytest
 
 from tip_brokers.capabilities import ALL_TIMES, DAY, FOK, IOC, PLATFORM_KINDS
 from tip_brokers.protocol import OPEN, Broker, NewOrder, OrderStatus
-from tip_testing.broker_conformance.exits import SharedExits
+from tip_testing.broker_conformance.exits import ExitPairs
 from tip_testing.broker_conformance.market import Listener, Market, listen, new_client_order_id, symbols_of
 from tip_testing.broker_conformance.orders import proves
 from tip_testing.broker_conformance.reads import settle_seconds
@@ -19,7 +19,7 @@ KINDS_AND_TIMES = [(kind, time) for kind in PLATFORM_KINDS for time in ALL_TIMES
 _UNFILLED = (OrderStatus.CANCELED, OrderStatus.EXPIRED)
 
 
-class KeptClaims(SharedExits):
+class KeptClaims(ExitPairs):
     """Inherited by `Conformance`."""
 
     @proves("streams")

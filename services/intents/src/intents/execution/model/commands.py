@@ -8,6 +8,7 @@ from uuid import UUID
 
 from intents.execution.client_order_id import client_order_id
 from intents.model import Owner, Spec, Status, SubmitFacts
+from intents.model.groups import leads
 
 PRICE_WAIT = timedelta(seconds=30)
 DERIVED = "derived"
@@ -21,6 +22,22 @@ class KnownOrder(NamedTuple):
     broker_order_id: str | None
     ended: bool
     filled_quantity: Decimal
+
+
+class Pair(NamedTuple):
+    """The other exit of an order group whose exits are one order at the broker. The Limit is the one that is sent."""
+
+    client_order_id: str
+    """Of its CREATE."""
+    spec: Spec
+    is_held: bool
+    """Whether it is sent with this one."""
+    is_started: bool
+    is_settled: bool
+    """Whether its CREATE may be under way, and whether it is known what became of it."""
+    is_sent: bool
+    is_accepted: bool
+    """Whether it may be at the broker, and whether the broker has shown it."""
 
 
 class ClaimSnapshot(NamedTuple):
@@ -97,10 +114,24 @@ class LeasedCommand:
     """Whether it may only close a position: the order of an operation that closes positions."""
     in_group: bool = False
     """Whether its intent is a leg of an order group: then what becomes of it may concern the other legs."""
+    pair: Pair | None = None
+    """Of the CREATE of an exit that is one order with another one."""
 
     @property
     def client_order_id(self) -> str:
         return client_order_id(self.action_id)
+
+    @property
+    def stop(self) -> Spec | None:
+        """The other exit, if it is sent with this one."""
+        return self.pair.spec if self.pair and leads(self.spec) and self.pair.is_held else None
+
+    @property
+    def leader(self) -> Pair | None:
+        """The exit with which this one may have been sent."""
+        if self.pair is None or leads(self.spec):
+            return None
+        return self.pair if self.pair.is_started or (self.pair.is_settled and self.pair.is_sent) else None
 
     @property
     def owner(self) -> Owner:

@@ -16,7 +16,15 @@ from intents.execution.model.locked_intent import LockedGroup
 from intents.execution.model.settlement import Settlement, append_note, append_order_event, apply_report
 from intents.execution.model.verdicts import GROUP_OVERFILLED, GROUP_UNCOVERED, PARENT_ENDED
 from intents.model import TERMINAL, Intent, Spec, Status, Update
-from intents.model.groups import EXITS, PARENTS, ROLES, waits_for_parent
+from intents.model.groups import (
+    EXITS,
+    PARENTS,
+    ROLES,
+    WAITING_FOR_SIBLING,
+    leads,
+    waits_for_parent,
+    waits_for_sibling,
+)
 from intents.model.reports import Report
 
 _ZERO = Decimal(0)
@@ -58,6 +66,13 @@ class _Legs:
         return sum((leg.intent.filled_quantity for leg in self.exits), _ZERO)
 
     @property
+    def is_fixed(self) -> bool:
+        """Whether the exits are one order that is at the broker, or on its way: it is for what it is for."""
+        return self.group.paired and any(
+            leg.intent.broker_order_id or leg.progress.submit_started_at for leg in self.exits
+        )
+
+    @property
     def all(self) -> list[Settlement]:
         return [*([self.parent] if self.parent else []), *self.exits]
 
@@ -91,13 +106,14 @@ def _legs(legs: list[Settlement]) -> _Legs:
 def _arrange_one(legs: _Legs, arrangement: Arrangement) -> None:
     if legs.parent and legs.parent.intent.status in TERMINAL:
         for child in legs.exits:
-            arrangement.armed += _let_go(child, legs.base)
+            arrangement.armed += _let_go(child, legs.base, follows=legs.group.paired and not leads(child.intent.spec))
+    _release_follower(legs.exits)
     for leg in legs.exits:
         left = legs.base - (legs.closed - leg.intent.filled_quantity)
         if not _is_working(leg):
             continue
         if left > leg.intent.filled_quantity:
-            _resize(leg, left)
+            _resize(leg, min(left, leg.intent.quantity) if legs.is_fixed else left)
         elif _has_filled(legs.all):
             arrangement.cancels.append(leg)
     _count_one(legs.exits)
@@ -105,19 +121,37 @@ def _arrange_one(legs: _Legs, arrangement: Arrangement) -> None:
     _report_uncovered(legs)
 
 
-def _let_go(child: Settlement, filled: Decimal) -> bool:
-    """Arm the child for what its parent has filled, or end it with a parent that has filled nothing."""
+def _let_go(child: Settlement, filled: Decimal, *, follows: bool) -> bool:
+    """Arm the child for what its parent has filled, or end it with a parent that has filled nothing. One that follows
+    its sibling goes with that one's order."""
     if not waits_for_parent(child.intent) or child.intent.status is not Status.PENDING:
         return False
     if not filled:
         reason = "The order that it waited for has ended without a fill."
         apply_report(child, Report(Update.CANCELED, child.now, reason_code=PARENT_ENDED, reason=reason))
         return False
-    child.intent = replace(_for(child, filled), reason_code=None, armed_at=child.now)
-    child.progress.open_actions, child.progress.next_attempt_at = 1, child.now
+    code = WAITING_FOR_SIBLING if follows else None
+    child.intent = replace(_for(child, filled), reason_code=code, armed_at=child.now)
+    if not follows:
+        child.progress.open_actions, child.progress.next_attempt_at = 1, child.now
     report = Report(Update.SUBMITTED, child.now, reason="The order that it waited for is filled: it is sent.")
     append_order_event(child, child.intent.status, report)
     return True
+
+
+def _release_follower(exits: Iterable[Settlement]) -> None:
+    """Whatever became of the order that was to take it along, its own command finds out: it is part of that order, or
+    is to be sent by itself."""
+    by_lead = {leads(leg.intent.spec): leg for leg in exits}
+    leader, follower = by_lead.get(True), by_lead.get(False)
+    if leader and follower and waits_for_sibling(follower.intent) and _is_settled(leader):
+        follower.intent = replace(follower.intent, reason_code=None, updated_at=follower.now)
+        follower.progress.open_actions, follower.progress.next_attempt_at = 1, follower.now
+
+
+def _is_settled(leader: Settlement) -> bool:
+    """Whether it is known what became of its CREATE, which is its first command."""
+    return leader.intent.status in TERMINAL or leader.progress.done_sequence > 0
 
 
 def _resize(leg: Settlement, quantity: Decimal) -> None:
@@ -170,10 +204,13 @@ def _report_excess(legs: _Legs, arrangement: Arrangement) -> None:
 
 
 def _report_uncovered(legs: _Legs) -> None:
-    """What a parent has filled when its children have ended, or are being canceled, is closed by none of them."""
+    """What a parent has filled when its children have ended, are being canceled, or are one order at the broker, is
+    closed by none of them."""
     parent, left = legs.parent, legs.base - legs.closed
     ending = all(leg.intent.status in TERMINAL or leg.intent.status is Status.PENDING_CANCEL for leg in legs.exits)
-    if parent is None or left <= 0 or not ending or not _has_filled([parent]):
+    if parent is None or left <= 0 or not (ending or legs.is_fixed) or not _has_filled([parent]):
         return
+    if not ending:
+        left = parent.intent.filled_quantity - parent.locked.intent.filled_quantity
     reason = f"No order of its group closes {left:f} of what it has filled."
     append_note(parent, Report(Update.SUBMITTED, parent.now, reason_code=GROUP_UNCOVERED, reason=reason))

@@ -78,6 +78,8 @@ class LockedGroup:
     id: UUID
     quantity: Decimal
     excess_quantity: Decimal
+    paired: bool = False
+    """Whether the exits that exclude each other are one order at the broker."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 from intents.execution.model.calls import BrokerCall
 from intents.execution.model.locked_intent import MISSING, STARTED, BrokerOrder, Command, LockedIntent, Progress
 from intents.model import TERMINAL, Intent, Status, reports
-from intents.model.groups import EXITS
+from intents.model.groups import EXITS, SIBLINGS
 from intents.model.reports import Report
 from tip_brokers.protocol import ENDED
 
@@ -81,6 +81,8 @@ class Settlement:
             return False
         if self.intent.spec.notional is not None:  # its quantity is an estimate, the broker's is the order
             return False
+        if self.locked.group and self.locked.group.paired and self.intent.group_role in SIBLINGS:
+            return False  # the broker itself takes from one exit what the other has filled
         at_broker = order.quantity - order.filled_quantity
         wanted = self.intent.quantity - self.intent.filled_quantity
         return at_broker > wanted or (at_broker < wanted and self.intent.group_role in EXITS)

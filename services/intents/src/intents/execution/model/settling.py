@@ -21,6 +21,7 @@ from intents.execution.model.verdicts import (
     OPERATOR_REQUIRED,
     RESOLVED_BY_OPERATOR,
     Decided,
+    LegFound,
     OrderFound,
     Rejected,
     Requested,
@@ -83,7 +84,9 @@ def _apply_result(settlement: Settlement, result: DispatchResult) -> None:
     settlement.progress.lease_token = None
     command = settlement.command
     is_unsettled = command is not None and command.id == leased.action_id
-    if isinstance(verdict, OrderFound):
+    if isinstance(verdict, (OrderFound, LegFound)):
+        if isinstance(verdict, LegFound) and is_unsettled:
+            _adopt_leg(settlement, verdict.order, leased)
         _apply_orders(settlement, _shown_by(verdict))
         if is_unsettled and settlement.command:
             _poll_again(settlement, leased)
@@ -108,10 +111,22 @@ def _apply_unseen(
             _apply_decided(settlement, verdict, leased)
 
 
+def _adopt_leg(settlement: Settlement, leg: Order, leased: LeasedCommand) -> None:
+    """The order is the intent's from here on, under its own name: by that it is reported."""
+    own = settlement.orders[leased.client_order_id]
+    settlement.orders.setdefault(leg.client_order_id, replace(own, key=leg.client_order_id, executions=set()))
+    if leased.started_before is None:
+        settlement.unsent_orders.append(own.key)
+    else:
+        _end_unseen(settlement, own.key, MISSING)
+
+
 def _shown_by(verdict: Verdict) -> tuple[Order, ...]:
     """The orders of the intent that the broker showed, the earlier ones first."""
     if isinstance(verdict, OrderFound):
         return (*verdict.others, verdict.order)
+    if isinstance(verdict, LegFound):
+        return (verdict.order,)
     return verdict.orders if isinstance(verdict, Rejected) else ()
 
 

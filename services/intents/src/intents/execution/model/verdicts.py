@@ -35,6 +35,12 @@ class OrderFound(NamedTuple):
     others: tuple[Order, ...] = ()
 
 
+class LegFound(NamedTuple):
+    """The broker shows the order as part of another one of the group, under a client order id of its own making."""
+
+    order: Order
+
+
 class Rejected(NamedTuple):
     """The broker's definite no, with the intent's orders as they stand, as far as they were seen."""
 
@@ -75,4 +81,4 @@ class Decided(NamedTuple):
     """All that controls say against it, as the answer to a refused submit lists them."""
 
 
-Verdict = OrderFound | Rejected | Requested | Unknown | RetryLater | Decided
+Verdict = OrderFound | LegFound | Rejected | Requested | Unknown | RetryLater | Decided

@@ -15,6 +15,7 @@ from intents.execution.model.commands import DERIVED, PRICE_WAIT, ClaimSnapshot,
 from intents.execution.model.locked_intent import STARTED, BrokerOrder, Command, LockedIntent, Progress
 from intents.execution.store.credentials import BEST_FIRST
 from intents.execution.store.expressions import ENDED_SQL, IS_DUE, ORGANIZATIONS_WITH_WORK
+from intents.execution.store.pairs import SIBLINGS_SQL, pair_from, pair_of, with_pair
 from intents.execution.store.sending_facts import with_facts, with_order_facts
 from intents.model import Intent, Spec, Status, SubmitFacts
 from intents.store.facts import facts_from, facts_of
@@ -35,9 +36,9 @@ _WAS_USED = (
     """EXISTS (SELECT FROM intents.broker_login l WHERE l.account_id = o.account_id AND l.credential = o.credential)"""
 )
 # Under which credential the order in question is at the broker: that which may have been sent before, or that which is
-# to be replaced or canceled. None for a CREATE that nobody has sent.
+# to be replaced or canceled, or that with which it may have been sent. None for a CREATE that nobody has sent.
 _BOUND = f"""
-    CASE WHEN a.type = 'CREATE' AND {_STARTED_BEFORE} IS NULL THEN NULL
+    CASE WHEN a.type = 'CREATE' AND {_STARTED_BEFORE} IS NULL THEN p.pair ->> 'credential'
          WHEN a.type = 'CREATE' THEN (
              SELECT credential FROM intents.broker_order o
              WHERE o.account_id = t.account_id AND o.client_order_id = {of_action_sql("a.id")}
@@ -94,19 +95,21 @@ _CLAIM = Statement(
         RETURNING i.account_id, i.id, i.organization_id, i.environment, i.symbol, i.order_side, i.spec, i.quantity,
                   i.filled_quantity, i.status, i.broker_order_id, i.created_at, i.attempts, i.absences, i.done_sequence,
                   i.route_strategy, i.reason_code, i.version, i.updated_at, i.open_actions, i.extended_hours,
-                  i.group_id, due.submit_started_at AS sent_before
+                  i.group_id, i.group_role, due.submit_started_at AS sent_before
     ), command AS MATERIALIZED (
         SELECT t.*, a.id AS action_id, a.sequence, a.type, a.traceparent, a.request_id,
                coalesce(CASE WHEN a.type <> 'CREATE' OR t.group_id IS NULL THEN a.spec END, t.spec) AS wanted,
                a.created_at AS submitted_at, a.actor_type = 'system' AS is_own,
                a.type = 'CREATE' AND a.reason IS NOT NULL AS reduce_only,
-               {_STARTED_BEFORE} AS started_before, {_BEST} AS best, {_BOUND} AS bound
+               {_STARTED_BEFORE} AS started_before, {_BEST} AS best, {_BOUND} AS bound, p.pair
         FROM taken t CROSS JOIN LATERAL (
             SELECT id, sequence, type, traceparent, request_id, spec, created_at, actor_type, reason
             FROM intents.action a
             WHERE a.intent_id = t.id AND a.sequence > t.done_sequence
             ORDER BY a.sequence LIMIT 1
         ) a
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN t.group_role IN ({SIBLINGS_SQL}) AND a.type = 'CREATE' THEN {pair_of("t")} END AS pair) p
     ), started AS (
         INSERT INTO intents.broker_order AS o
             (account_id, client_order_id, intent_id, action_sequence, status, credential)
@@ -127,7 +130,7 @@ _CLAIM = Statement(
            t.started_before, t.attempts, t.absences,
            (SELECT broker FROM accounts_api.account WHERE id = t.account_id) AS broker, t.environment,
            t.submitted_at, t.is_own, t.reduce_only, t.best AS credential, t.bound AS bound_credential,
-           t.group_id IS NOT NULL AS in_group,
+           t.group_id IS NOT NULL AS in_group, t.pair,
            (SELECT broker_account FROM intents.broker_login l WHERE l.account_id = t.account_id
             AND l.credential = coalesce(t.bound, t.best, '{DERIVED}')) AS opened_account,
            (SELECT held_account FROM intents.broker_account WHERE account_id = t.account_id) AS held_account,
@@ -189,6 +192,7 @@ def _leased(row: Row, read_at: float, lease: Mapping[str, Any]) -> LeasedCommand
     columns["spec"], columns["status"] = Spec.from_json(columns["spec"]), Status(columns["status"])
     columns["orders"] = tuple(_known_order(known) for known in columns["orders"] or ())
     columns["entitlements"] = frozenset(columns["entitlements"] or ())
+    columns["pair"] = pair_from(columns["pair"])
     facts = SubmitFacts(row.now, None) if row.type == "CANCEL" else facts_from(row)
     return LeasedCommand(**columns, facts=facts, snapshot=snapshot)
 
@@ -223,7 +227,7 @@ def refresh(
     snapshot = command.snapshot._replace(at=read_at)
     read = row._asdict() | {"status": Status(row.status)}
     current = replace(command, **read, snapshot=snapshot, price_wait=price_wait)
-    current = with_facts(tx, current)
+    current = with_facts(tx, with_pair(tx, current))
     return with_order_facts(tx, current, price_max_age)
 
 

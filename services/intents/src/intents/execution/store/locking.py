@@ -54,7 +54,7 @@ _READ = Statement(
     SELECT i.account_id, clock_timestamp() AS now, {aliased("i", "intent", INTENT_COLUMNS)},
            {", ".join(f"i.{column}" for column in PROGRESS_COLUMNS)},
            c.id AS command_id, c.sequence, c.type, c.spec AS command_spec, c.traceparent, c.request_id,
-           o.orders, gr.id AS group_id, gr.quantity AS group_quantity, gr.excess_quantity
+           o.orders, gr.id AS group_id, gr.quantity AS group_quantity, gr.excess_quantity, gr.paired
     FROM intents.intent i JOIN wanted w ON i.account_id = w.account_id AND i.id = w.intent_id
     LEFT JOIN LATERAL (
         SELECT id, sequence, type, spec, traceparent, request_id FROM intents.action a
@@ -96,8 +96,12 @@ def _locked(row: Row) -> LockedIntent:
         now=row.now,
         traceparent=row.traceparent,
         request_id=row.request_id,
-        group=LockedGroup(row.group_id, row.group_quantity, row.excess_quantity) if row.group_id else None,
+        group=_group(row) if row.group_id else None,
     )
+
+
+def _group(row: Row) -> LockedGroup:
+    return LockedGroup(row.group_id, row.group_quantity, row.excess_quantity, row.paired)
 
 
 def _command(row: Row) -> Command:

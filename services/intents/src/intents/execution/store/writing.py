@@ -75,7 +75,10 @@ _WRITE = Statement(
             executions text[], filled_quantity numeric, executed_quantity numeric, filled_value numeric,
             quantity numeric, credential text, unwanted boolean)
         JOIN changed ON changed.place = given.of
-        ON CONFLICT (account_id, client_order_id) DO UPDATE SET broker_order_id = excluded.broker_order_id,
+        ON CONFLICT (account_id, client_order_id) DO UPDATE SET
+            intent_id = coalesce(o.intent_id, excluded.intent_id),
+            action_sequence = coalesce(o.action_sequence, excluded.action_sequence),
+            credential = coalesce(o.credential, excluded.credential), broker_order_id = excluded.broker_order_id,
             status = excluded.status, executions = excluded.executions, filled_quantity = excluded.filled_quantity,
             executed_quantity = excluded.executed_quantity, filled_value = excluded.filled_value,
             updated_at = CASE WHEN o.status IN ({ENDED_SQL}) THEN o.updated_at ELSE now() END,

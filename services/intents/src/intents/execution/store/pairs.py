@@ -1,0 +1,58 @@
+"""Exits of an order group that are one order at the broker: what each has to know of the other."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from intents.execution.client_order_id import of_action_sql
+from intents.execution.model.commands import LeasedCommand, Pair
+from intents.model import Spec
+from intents.model.groups import SIBLINGS, WAITING_FOR_SIBLING
+from intents.store.statement import Statement, Transaction
+from intents.store.statuses import TERMINAL_SQL
+
+SIBLINGS_SQL = ", ".join(f"'{role}'" for role in sorted(SIBLINGS))
+
+
+def pair_of(intent: str) -> str:
+    """A subquery: the other exit of an intent that is one; NULL where each is an order of its own."""
+    return f"""(
+        SELECT jsonb_build_object('client_order_id', {of_action_sql("a.id")}, 'spec', s.spec,
+            'is_held', s.status = 'PENDING' AND s.reason_code = '{WAITING_FOR_SIBLING}' AND s.open_actions = 0,
+            'is_started', s.submit_started_at IS NOT NULL,
+            'is_settled', s.done_sequence >= a.sequence OR s.status IN ({TERMINAL_SQL}),
+            'is_sent', o.status IS NOT NULL AND (o.broker_order_id IS NOT NULL OR o.status <> 'REJECTED'),
+            'is_accepted', o.broker_order_id IS NOT NULL,
+            'credential', CASE WHEN o.broker_order_id IS NOT NULL THEN o.credential END)
+        FROM intents.intent s
+        CROSS JOIN LATERAL (
+            SELECT id, sequence FROM intents.action WHERE intent_id = s.id ORDER BY sequence LIMIT 1) a
+        LEFT JOIN LATERAL (
+            SELECT status, broker_order_id, credential FROM intents.broker_order
+            WHERE account_id = s.account_id AND client_order_id = {of_action_sql("a.id")} OFFSET 0) o ON true
+        WHERE s.account_id = {intent}.account_id AND s.group_id = {intent}.group_id AND s.id <> {intent}.id
+          AND s.group_role IN ({SIBLINGS_SQL}) AND (
+              SELECT paired FROM intents.intent_group g
+              WHERE g.account_id = {intent}.account_id AND g.id = {intent}.group_id))"""  # noqa: S608
+
+
+_PAIR = Statement(
+    "execution_pair",
+    ("uuid", "uuid"),
+    f"SELECT {pair_of('i')} AS pair FROM intents.intent i WHERE i.account_id = $1 AND i.id = $2",  # noqa: S608
+)
+
+
+def pair_from(columns: Mapping[str, Any] | None) -> Pair | None:
+    if columns is None:
+        return None
+    named = {name: columns[name] for name in Pair._fields}
+    return Pair(**{**named, "spec": Spec.from_json(columns["spec"])})
+
+
+def with_pair(tx: Transaction, command: LeasedCommand) -> LeasedCommand:
+    """The command with the other exit as it stands now."""
+    if command.pair is None:
+        return command
+    [row] = tx.read(_PAIR, (str(command.account_id), str(command.intent_id)))
+    return replace(command, pair=pair_from(row.pair))

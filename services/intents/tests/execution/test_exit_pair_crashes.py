@@ -1,0 +1,108 @@
+"""kill -9 at every step of sending two exits as one order: both rest, once, by the broker's own storage."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tip_testing.waiting import eventually
+
+from .pairs import Exits, bought, exits, new_symbol
+
+STEPS = (
+    "executor.after_claim",
+    "executor.before_send",
+    "executor.after_send",
+    "executor.before_commit",
+    "executor.after_commit",
+)
+OF_THE_STOP = ("executor.after_claim", "executor.before_commit", "executor.after_commit")
+
+pytestmark = pytest.mark.usefixtures("credulous_broker")
+
+
+@pytest.fixture
+def credulous_broker(paper: Any) -> Iterator[None]:
+    """Takes the same client order id twice, so that only a query first can save us."""
+    paper.faults(accept_duplicate_client_order_ids=True)
+    yield
+    paper.faults()
+
+
+class Survivors:
+    """An executor and a reconciler to which nothing happens, but that they stop for a while."""
+
+    def __init__(self, start: Any) -> None:
+        self.executor, self.reconciler = start("executor"), start("reconciler")
+
+    @contextmanager
+    def stopped(self, *, reports: bool) -> Iterator[None]:
+        """`reports`: what the broker's stream says is recorded meanwhile."""
+        workers = [self.executor] if reports else [self.executor, self.reconciler]
+        for worker in workers:
+            worker.freeze()
+        yield
+        for worker in workers:
+            worker.thaw()
+
+
+@pytest.fixture(scope="module")
+def survivors(start: Any) -> Survivors:
+    return Survivors(start)
+
+
+@pytest.fixture
+def position(desk: Any, paper: Any, reaches: Callable[..., Any], survivors: Survivors) -> Exits:
+    symbol = new_symbol(paper)
+    bought(desk, symbol, reaches)
+    return Exits(desk, paper, symbol)
+
+
+def kill(start: Any, step: str) -> Callable[[], None]:
+    """Have an executor run that dies at the step; call the result to wait for that."""
+    doomed = start("executor", wait=False, TIP_CRASH_AT=step)
+
+    def wait() -> None:
+        eventually(lambda: doomed.returncode() is not None, 90)
+        assert doomed.returncode() == -signal.SIGKILL
+
+    return wait
+
+
+def assert_one_pair(found: Exits) -> None:
+    found.reach(90, one="ACCEPTED", other="ACCEPTED")
+    orders, legs = found.at_broker(), found.legs()
+    assert {kind: orders[kind]["status"] for kind in ("limit", "stop")} == {"limit": "new", "stop": "held"}
+    assert legs["one"]["broker_order_id"] == orders["limit"]["order_id"]
+    assert legs["other"]["broker_order_id"] == orders["stop"]["order_id"]
+    assert found.strangers() == []
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("reports", [False, True], ids=["by query", "by report"])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_kill_while_the_pair_is_sent_leaves_one_pair(
+    step: str, reports: bool, position: Exits, survivors: Survivors, start: Any
+) -> None:
+    with survivors.stopped(reports=reports):
+        is_dead = kill(start, step)
+        position.desk.created(exits(position.symbol))
+        is_dead()
+
+    assert_one_pair(position)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("step", OF_THE_STOP)
+def test_a_kill_while_the_stop_is_found_leaves_one_pair(
+    step: str, position: Exits, survivors: Survivors, start: Any
+) -> None:
+    with survivors.stopped(reports=False):
+        is_dead = kill(start, "executor.after_commit")
+        position.desk.created(exits(position.symbol))
+        is_dead()
+        kill(start, step)()
+
+    assert_one_pair(position)

@@ -1,0 +1,114 @@
+"""Two exits as one order: what is sent, and how the stop's own command finds what became of it."""
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from intents.execution.dispatch import Dispatch
+from intents.execution.model.commands import LeasedCommand, Pair
+from intents.execution.model.local_decisions import decide_locally
+from intents.execution.model.verdicts import CANCELED_BEFORE_SENT, Decided, LegFound, OrderFound, RetryLater, Unknown
+from intents.model import Spec, Status
+from tip_brokers import NotSent, Order, OutcomeUnknown, StopExit
+
+from .test_dispatch import LONG_AGO, Market, command, shown
+
+LIMIT = Spec("Limit", {"quantity": "10", "limit_price": "110", "time_in_force": "GTC"})
+STOP = Spec("StopLimit", {"quantity": "10", "stop_price": "90", "limit_price": "89", "time_in_force": "GTC"})
+HELD = Pair("tip-of-the-stop", STOP, is_held=True, is_started=False, is_settled=False, is_sent=False, is_accepted=False)
+SENT = Pair("the limit", LIMIT, is_held=False, is_started=False, is_settled=True, is_sent=True, is_accepted=True)
+
+
+def run(market: Market, given: LeasedCommand, refreshed: LeasedCommand | None = None) -> Any:
+    return Dispatch(market, given, lambda _: refreshed or given).run()
+
+
+def limit(**more: Any) -> LeasedCommand:
+    return command(spec=LIMIT, **{"pair": HELD} | more)
+
+
+def stop(**more: Any) -> LeasedCommand:
+    return command(spec=STOP, **{"pair": SENT} | more)
+
+
+def at_broker(legs: tuple[Order, ...] | None) -> Market:
+    return Market({"b1": shown("b1", name="the limit", legs=legs)})
+
+
+def test_the_limit_is_sent_with_the_stop() -> None:
+    market = Market()
+
+    assert isinstance(run(market, limit()), OrderFound)
+    [sent] = market.sent
+    assert sent.stop_exit == StopExit(Decimal(90), Decimal(89))
+
+
+def test_a_stop_that_was_canceled_since_the_claim_does_not_go_with_the_limit() -> None:
+    market = Market()
+
+    run(market, limit(), refreshed=limit(pair=HELD._replace(is_held=False)))
+
+    assert [sent.stop_exit for sent in market.sent] == [None]
+
+
+def test_the_stop_is_found_as_a_leg_and_nothing_is_sent() -> None:
+    leg = shown("b2", name="theirs")
+    market = at_broker((leg,))
+
+    assert run(market, stop()) == LegFound(leg)
+    assert run(market, stop(started_before=LONG_AGO)) == LegFound(leg)
+    assert run(market, stop(status=Status.PENDING_CANCEL)) == LegFound(leg)
+    assert market.sent == []
+
+
+@pytest.mark.parametrize(
+    ("market", "leader"),
+    [
+        (at_broker(None), SENT._replace(is_settled=False, is_started=True)),
+        (at_broker(()), SENT),
+        (Market(), SENT),
+    ],
+    ids=["the limit is under way", "its leg is not shown", "it was accepted and is not shown"],
+)
+def test_the_stop_is_not_sent_while_it_may_be_there(market: Market, leader: Pair) -> None:
+    assert isinstance(run(market, stop(pair=leader)), RetryLater)
+    assert market.sent == []
+
+
+@pytest.mark.parametrize(
+    ("market", "leader"),
+    [
+        (at_broker(None), SENT),
+        (Market(), SENT._replace(is_accepted=False)),
+        (Market(), SENT._replace(is_accepted=False, is_sent=False)),
+    ],
+    ids=["it went alone", "it never got there", "it was never sent"],
+)
+def test_a_stop_that_did_not_go_with_the_limit_is_sent_by_itself(market: Market, leader: Pair) -> None:
+    assert isinstance(run(market, stop(pair=leader)), OrderFound)
+    [sent] = market.sent
+    assert (sent.kind, sent.stop_exit) == ("StopLimit", None)
+
+
+def test_a_query_that_fails_makes_nothing_unknown() -> None:
+    market = at_broker(())
+    market.errors["find"] = OutcomeUnknown("http_500")
+
+    with pytest.raises(NotSent):
+        run(market, stop())
+
+
+def test_a_canceled_stop_is_settled_here_only_if_the_limit_is_not_on_its_way() -> None:
+    canceled = stop(status=Status.PENDING_CANCEL)
+
+    unsent = decide_locally(replace(canceled, pair=SENT._replace(is_settled=False, is_sent=False)))
+
+    assert isinstance(unsent, Decided) and unsent.code == CANCELED_BEFORE_SENT
+    assert decide_locally(canceled) is None
+    assert decide_locally(replace(canceled, pair=SENT._replace(is_settled=False, is_started=True))) is None
+
+
+def test_a_stop_that_may_be_at_the_broker_of_a_deleted_account_is_not_refused() -> None:
+    assert isinstance(decide_locally(stop(broker=None)), Unknown)
