@@ -63,6 +63,11 @@ class Exits:
         """Events of orders that the platform takes for somebody else's."""
         return [row for row in self.desk.rows("account_event") if row["payload"].get("origin") == "elsewhere"]
 
+    def uncovered(self) -> list[str]:
+        """What is said of a position that no exit closes any more."""
+        payloads = [row["payload"] for row in self.desk.rows("account_event")]
+        return [payload["reason"] for payload in payloads if payload.get("reason_code") == "GROUP_UNCOVERED"]
+
 
 def bought(desk: Any, symbol: str, reaches: Callable[..., Any]) -> None:
     reaches(desk.created(create(symbol, "10")), "FILLED", seconds=60)

@@ -49,6 +49,24 @@ def test_a_pair_that_is_found_without_its_leg_is_read_by_its_id(alpaca: Alpaca, 
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("status", [404, 500, 429])
+def test_a_pair_that_was_found_stays_found_whatever_the_second_query_says(
+    alpaca: Alpaca, scripted: Scripted, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    scripted.says(200, {**OCO, "legs": None})
+    query = alpaca._found_order
+
+    def changed_meanwhile(path: str, **more: str) -> object:
+        found = query(path, **more)
+        scripted.says(status, {"message": "later"})
+        return found
+
+    monkeypatch.setattr(alpaca, "_found_order", changed_meanwhile)
+    found = alpaca.find("tip-1", "ABC")
+
+    assert found and (found.broker_order_id, found.legs) == ("b1", ())
+
+
 def test_an_order_that_is_alone_has_no_legs(alpaca: Alpaca, scripted: Scripted) -> None:
     scripted.says(200, {**SHOWN, "order_class": "simple", "legs": None})
 

@@ -53,7 +53,7 @@ def test_the_exit_that_is_filled_ends_the_other(resting: Exits, quote: Any, stat
 
     resting.reach(**statuses)
     eventually(lambda: [row["quantity"] for row in resting.desk.rows("position")] == [0], 60)
-    assert resting.strangers() == []
+    assert resting.strangers() == resting.uncovered() == []
     assert resting.desk.rows("intent_group")[0]["excess_quantity"] == 0
 
 
@@ -63,6 +63,7 @@ def test_a_cancel_of_one_exit_ends_both_as_at_the_broker(resting: Exits, role: s
 
     resting.reach(take_profit="CANCELED", stop_loss="CANCELED")
     assert {order["status"] for order in resting.at_broker().values()} == {"filled", "canceled"}
+    assert resting.uncovered() == ["No order of its group closes 10 of what it has filled."]
 
 
 def test_what_one_exit_has_filled_is_taken_from_the_other(resting: Exits) -> None:

@@ -3,13 +3,24 @@
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
+from intents.execution.client_order_id import client_order_id
 from intents.execution.dispatch import Dispatch
 from intents.execution.model.commands import LeasedCommand, Pair
+from intents.execution.model.exit_pairs import LOOKS
 from intents.execution.model.local_decisions import decide_locally
-from intents.execution.model.verdicts import CANCELED_BEFORE_SENT, Decided, LegFound, OrderFound, RetryLater, Unknown
+from intents.execution.model.verdicts import (
+    CANCELED_BEFORE_SENT,
+    OPERATOR_REQUIRED,
+    Decided,
+    LegFound,
+    OrderFound,
+    RetryLater,
+    Unknown,
+)
 from intents.model import Spec, Status
 from tip_brokers import NotSent, Order, OutcomeUnknown, StopExit
 
@@ -37,6 +48,10 @@ def at_broker(legs: tuple[Order, ...] | None) -> Market:
     return Market({"b1": shown("b1", name="the limit", legs=legs)})
 
 
+def leg(name: str = "theirs", **more: Any) -> Order:
+    return replace(shown("b2", name=name), **{"kind": "StopLimit"} | more)
+
+
 def test_the_limit_is_sent_with_the_stop() -> None:
     market = Market()
 
@@ -54,13 +69,39 @@ def test_a_stop_that_was_canceled_since_the_claim_does_not_go_with_the_limit() -
 
 
 def test_the_stop_is_found_as_a_leg_and_nothing_is_sent() -> None:
-    leg = shown("b2", name="theirs")
-    market = at_broker((leg,))
+    market = at_broker((leg(),))
 
-    assert run(market, stop()) == LegFound(leg)
-    assert run(market, stop(started_before=LONG_AGO)) == LegFound(leg)
-    assert run(market, stop(status=Status.PENDING_CANCEL)) == LegFound(leg)
+    assert run(market, stop()) == LegFound(leg())
+    assert run(market, stop(started_before=LONG_AGO)) == LegFound(leg())
+    assert run(market, stop(status=Status.PENDING_CANCEL)) == LegFound(leg())
     assert market.sent == []
+
+
+@pytest.mark.parametrize(
+    "legs",
+    [
+        (leg(client_order_id(uuid4())),),
+        (leg("theirs#b2"),),
+        (leg(symbol="XYZ"),),
+        (leg(order_side="SELL"),),
+        (leg(kind="Limit"),),
+        (leg(), leg("another")),
+    ],
+    ids=["the name of another order of ours", "the key of a duplicate", "symbol", "side", "kind", "two"],
+)
+def test_what_cannot_be_the_stop_is_not_taken_for_it(legs: tuple[Order, ...]) -> None:
+    market = at_broker(legs)
+
+    assert isinstance(run(market, stop()), RetryLater)
+    assert market.sent == []
+
+
+@pytest.mark.parametrize("market", [at_broker(()), Market()], ids=["without its leg", "not at all"])
+def test_a_leg_that_the_broker_does_not_show_becomes_the_matter_of_a_person(market: Market) -> None:
+    looks = [run(market, stop(absences=count)) for count in range(LOOKS + 2)]
+
+    assert [look.code for look in looks] == [*[None] * LOOKS, OPERATOR_REQUIRED, OPERATOR_REQUIRED]
+    assert all(look.absent for look in looks) and market.sent == []
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -25,6 +26,7 @@ from tip_brokers.client_ids import ClientIds
 from tip_brokers.http_client import Answer, HttpClient
 from tip_brokers.protocol import (
     Balance,
+    BrokerError,
     Change,
     Check,
     CredentialRefused,
@@ -116,8 +118,12 @@ class Alpaca:
 
     def find(self, client_order_id: str, symbol: str) -> Order | None:
         found = self._found_order("/v2/orders:by_client_order_id", client_order_id=client_order_id, nested="true")
-        if found and found.legs == ():
-            return self._found_order(f"/v2/orders/{found.broker_order_id}", nested="true")
+        return self._with_legs(found) if found and found.legs == () else found
+
+    def _with_legs(self, found: Order) -> Order:
+        """It was found, whatever another query for it says."""
+        with suppress(BrokerError):
+            return self._found_order(f"/v2/orders/{found.broker_order_id}", nested="true") or found
         return found
 
     def order(self, broker_order_id: str) -> Order | None:

@@ -14,10 +14,10 @@ from chassis import crashpoints
 from intents.execution.call_log import OrderEntry
 from intents.execution.clock import elapsed
 from intents.execution.model.commands import LeasedCommand, Pair
+from intents.execution.model.exit_pairs import find_leg
 from intents.execution.model.local_decisions import FRESH_SECONDS, TOO_OLD, is_fresh, not_to_be_sent
 from intents.execution.model.verdicts import (
     OPERATOR_REQUIRED,
-    LegFound,
     OrderFound,
     Rejected,
     Requested,
@@ -47,7 +47,6 @@ ABSENCES_TO_GIVE_UP = 3  # a quiet period apart from each other
 CANCEL_ATTEMPTS = 5  # polls of a cancel that the broker took in and does not carry out
 OPERATOR_SECONDS = 10.0
 LEADER_SECONDS = 0.25  # until what becomes of the order that may have taken this one along is read again
-LEG_SECONDS = 2.0  # until a broker that does not show the leg of an order is queried again
 HOLDER_LOST_SECONDS = 0.25  # by when it has a new session, or the lock is confirmed again
 
 T = TypeVar("T")
@@ -155,11 +154,8 @@ def _sent_with(broker: OrderEntry, command: LeasedCommand, leader: Pair) -> Verd
     if not leader.is_settled:
         return RetryLater(LEADER_SECONDS, "sibling_is_sent")
     found = _read_before(command, lambda: broker.find(leader.client_order_id, command.symbol))
-    if found and found.legs:
-        return LegFound(found.legs[0])
-    is_pair = found.legs is not None if found else leader.is_accepted
-    if is_pair:
-        return RetryLater(LEG_SECONDS, "leg_not_shown")
+    if verdict := find_leg(command, leader, found):
+        return verdict
     return None if command.started_before else not_to_be_sent(command)
 
 

@@ -69,9 +69,14 @@ def record(
     whatever turns out to have been touched, is locked first.
     """
     left, recorded = _record_unlocked(connections.autocommit(), inputs, policy)  # one statement, so one commit
+    external: list[BrokerReport] = []
     if left:
         with connections.begin() as tx:
-            recorded |= _record_locked(tx, left, policy)
+            settled, external = _record_locked(tx, left, policy)
+        recorded |= settled
+    if external:
+        with connections.begin() as tx:  # of its own: nothing else depends on it, and nobody else waits for it
+            recorded.heads.update(store.record_external_orders(tx, external))
     crashpoints.reach("executor.after_commit")
     return recorded
 
@@ -102,7 +107,10 @@ def _results_of_new_intents(inputs: Sequence[ExecutionInput]) -> Iterator[Dispat
             yield given
 
 
-def _record_locked(tx: OpenTransaction, inputs: Sequence[ExecutionInput], policy: QueryPolicy) -> Recorded:
+def _record_locked(
+    tx: OpenTransaction, inputs: Sequence[ExecutionInput], policy: QueryPolicy
+) -> tuple[Recorded, list[BrokerReport]]:
+    """And the reports that concern no intent."""
     locked = store.lock_intents(
         tx,
         {(given.account_id, given.intent_id) for given in inputs if isinstance(given, (DispatchResult, Resolution))},
@@ -114,16 +122,15 @@ def _record_locked(tx: OpenTransaction, inputs: Sequence[ExecutionInput], policy
     )
     settlements, external = _settle_all(locked, inputs, policy)
     arrangement = arrange(settlements)
-    if not (arrangement.cancels or arrangement.excesses or external):
+    if not (arrangement.cancels or arrangement.excesses):
         crashpoints.reach("executor.before_commit")
-        return Recorded.of(store.write_last(tx, settlements))
+        return Recorded.of(store.write_last(tx, settlements)), external
     recorded = Recorded.of(store.write(tx, settlements))
     canceled = write_effects(tx, arrangement)
-    recorded.heads.update(canceled)
-    recorded.heads.update(store.record_external_orders(tx, external))
     crashpoints.reach("executor.before_commit")
+    recorded.heads.update(canceled)
     has_next = recorded.has_next or bool(canceled)
-    return recorded._replace(has_next=has_next, excesses=tuple(arrangement.excesses))
+    return recorded._replace(has_next=has_next, excesses=tuple(arrangement.excesses)), external
 
 
 def _settle_all(

@@ -205,12 +205,19 @@ def _report_excess(legs: _Legs, arrangement: Arrangement) -> None:
 
 def _report_uncovered(legs: _Legs) -> None:
     """What a parent has filled when its children have ended, are being canceled, or are one order at the broker, is
-    closed by none of them."""
+    closed by none of them; nor is the rest when that order ends."""
     parent, left = legs.parent, legs.base - legs.closed
     ending = all(leg.intent.status in TERMINAL or leg.intent.status is Status.PENDING_CANCEL for leg in legs.exits)
-    if parent is None or left <= 0 or not (ending or legs.is_fixed) or not _has_filled([parent]):
+    is_late = (ending or legs.is_fixed) and parent is not None and _has_filled([parent])
+    if parent is None or left <= 0 or not (is_late or _have_ended_as_one(legs)):
         return
     if not ending:
         left = parent.intent.filled_quantity - parent.locked.intent.filled_quantity
     reason = f"No order of its group closes {left:f} of what it has filled."
     append_note(parent, Report(Update.SUBMITTED, parent.now, reason_code=GROUP_UNCOVERED, reason=reason))
+
+
+def _have_ended_as_one(legs: _Legs) -> bool:
+    """Whether the last of two exits that are one order has just ended: where each is its own, one may stay."""
+    ended = all(leg.intent.status in TERMINAL for leg in legs.exits)
+    return legs.group.paired and ended and any(leg.locked.intent.status not in TERMINAL for leg in legs.exits)
