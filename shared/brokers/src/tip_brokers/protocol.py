@@ -106,7 +106,7 @@ class Order:
     extended_hours: bool = False
     legs: "tuple[Order, ...] | None" = None
     """The stop exit that was sent with it, an order with ids of the broker's making, when it is created or found by its
-    client order id; empty elsewhere. None of an order that is alone."""
+    client order id; empty in every other answer. None of an order that is alone."""
 
 
 @dataclass(frozen=True, slots=True)
