@@ -1,8 +1,8 @@
 """Organizations take turns: with threads, with writes, with reads of the log and with being verified again."""
 
 import asyncio
+import selectors
 import threading
-import time
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chassis.callers import Presence
 from stream_gateway.delivery import deliver
 from stream_gateway.fairness import WRITES_PER_PASS, FairThreads, QueueFull, RoundRobin, WriteScheduler
 from stream_gateway.hub import Hub, Stream
@@ -62,7 +63,7 @@ def test_a_thread_goes_to_whoever_has_waited_least_lately() -> None:
 
 
 class AtOnce(ThreadPoolExecutor):
-    """Runs what is submitted in the caller's thread: a thread of its own may begin late on a busy machine."""
+    """Runs what is submitted in the caller's thread, and so at the loop's time."""
 
     def submit(self, function: Any, /, *args: Any, **more: Any) -> "Future[Any]":
         done: Future[Any] = Future()
@@ -70,22 +71,42 @@ class AtOnce(ThreadPoolExecutor):
         return done
 
 
+class Skipping(selectors.DefaultSelector):
+    """Where nothing is ready, time passes at once instead of being waited for: no busy machine changes it."""
+
+    now = 0.0
+
+    def select(self, timeout: float | None = None) -> Any:
+        ready = super().select(0)
+        if not ready:
+            self.now += timeout or 0.0
+        return ready
+
+
 def test_while_others_are_there_the_functions_of_one_key_begin_apart() -> None:
-    async def begun(*others: str) -> dict[str, list[float]]:
-        threads, times = FairThreads(2, "test", apart_s=0.05), dict[str, list[float]]()
-        threads._threads = AtOnce()
+    def begun(*others: str) -> dict[str, list[float]]:
+        clock, times = Skipping(), dict[str, list[float]]()
+        loop = asyncio.SelectorEventLoop(clock)
+        loop.time = lambda: clock.now  # type: ignore[method-assign]
+        threads = FairThreads(2, "test", apart_s=0.05)
+        threads._threads, threads._presence = AtOnce(), Presence(loop.time)
 
         async def run(key: str) -> None:
-            await threads.run(key, lambda: times.setdefault(key, []).append(time.monotonic()))
+            await threads.run(key, lambda: times.setdefault(key, []).append(clock.now))
 
-        await asyncio.gather(*map(run, (*others, "a", "a", "a", *others)))
+        async def run_all() -> None:
+            await asyncio.gather(*map(run, (*others, "a", "a", "a", *others)))
+
+        loop.run_until_complete(run_all())
         threads.close()
+        loop.close()
         return times
 
-    alone, crowded = asyncio.run(begun()), asyncio.run(begun("b"))
+    alone, crowded = begun(), begun("b")
 
-    assert len(alone["a"]) == 3
-    assert all(later - earlier >= 0.049 for earlier, later in pairwise(crowded["a"]))
+    assert alone["a"] == [0.0, 0.0, 0.0]
+    assert len(crowded["a"]) == 3
+    assert all(later - earlier >= 0.0499 for earlier, later in pairwise(crowded["a"]))
 
 
 def test_what_is_given_up_before_its_turn_is_never_begun() -> None:
