@@ -102,7 +102,10 @@ class Columns:
         self.noun, self.table = noun, table
         self.names = [column.name for column in fields(noun)]
         self._readers = [_reader(hints[name]) for name in self.names]
-        columns = ", ".join(f"{name} {'INTEGER' if hints[name] in (int, bool) else 'TEXT'}" for name in self.names)
+        typed = {name: f"{name} {'INTEGER' if hints[name] in (int, bool) else 'TEXT'}" for name in self.names}
+        columns = ", ".join(typed.values())
+        self.additions = {name: f"ALTER TABLE {table} ADD COLUMN {column}" for name, column in typed.items()}
+        """By column, what adds it to a table that was made before there was one."""
         self.schema = f"CREATE TABLE IF NOT EXISTS {table} ({columns}, PRIMARY KEY ({key}){unique});"
         updates = ", ".join(f"{name} = excluded.{name}" for name in self.names if name != key)
         marks = ", ".join("?" * len(self.names))
@@ -152,9 +155,9 @@ class Store:
     def _add_columns(self) -> None:
         """What orders have got since the data was made."""
         known = {row[1] for row in self._db.execute("PRAGMA table_info(orders)")}
-        for name in ORDERS.names:
+        for name, addition in ORDERS.additions.items():
             if name not in known:
-                self._db.execute(f"ALTER TABLE orders ADD COLUMN {name} TEXT")
+                self._db.execute(addition)
 
     def close(self) -> None:
         self._db.close()
