@@ -1,4 +1,4 @@
-"""The list of services is that of what is installed and of what the import contracts name."""
+"""The list of services is that of what is installed and of what the import contracts name; and who gives way."""
 
 import tomllib
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any
 from chassis import migrations
 from chassis.services import SERVICES, WEB_SERVICES
 from tip_local import home
+from tip_local.process_table import PROCESSES
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -33,3 +34,10 @@ def test_every_web_process_has_a_role_that_sees_rows_by_organization() -> None:
 
 def test_whoever_connects_to_the_database_has_a_password_at_home() -> None:
     assert {*SERVICES, *migrations.web_names()} < set(home.PASSWORDS)
+
+
+def test_what_answers_callers_and_what_writes_to_their_logs_gives_way_to_nobody() -> None:
+    yielding = {spec.name for spec in PROCESSES if spec.yields}
+
+    assert {"intents-executor", "intents-executor-2", "intents-reconciler", "paper-broker"} <= yielding
+    assert not {"web", "web-2", "stream-gateway", "intents-workers"} & yielding
