@@ -72,7 +72,7 @@ def save_holdings(desk: Any, shown: list[Position], funds: Balance) -> int | Non
         start = store.begin_reading(tx, desk.account_id)
         filled = {known.key: known.filled_quantity for known in start.orders}
         holdings = Holdings(shown, funds, start.began_at, start.sequence, filled, ())
-        return store.save_holdings(tx, desk.account_id, holdings)
+        return store.save_holdings(tx, desk.account_id, holdings).head
 
 
 def test_reconciliation_finds_what_the_stream_missed_and_counts_nothing_twice(desk):

@@ -91,6 +91,16 @@ def reading(database: Engine) -> Iterator[Connection]:
                 driver.autocommit = False
 
 
+@contextmanager
+def in_one_message(database: Engine) -> Iterator[Connection]:
+    """A connection whose every message is a transaction of its own, for one that writes by one or several statements.
+
+    What they lock is free again before this process is given a processor.
+    """
+    with reading(database) as connection:
+        yield connection
+
+
 def closed_by_server(connection: Any) -> bool:
     """Whether the server has closed an unused connection of the driver. One that is open costs no round trip."""
     if connection.closed:

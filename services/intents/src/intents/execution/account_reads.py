@@ -7,6 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Engine
 
+from chassis import db
 from intents.execution import store
 from intents.execution.credentials import CredentialChanged
 from intents.execution.model.known_orders import Holdings
@@ -55,11 +56,19 @@ class AccountReads:
 
         Not if the account has another credential by now, which opens another account at the broker.
         """
-        seconds = self.seconds_until_next(holding=bool(holdings.positions))
-        with self.engine.begin() as tx:
-            if not store.hold_account(tx, account_id, reference, broker_account):
+        saved = self._save(account_id, broker_account, holdings)
+        if not saved.is_held:
+            with self.engine.begin() as tx:
+                is_held = store.hold_account(tx, account_id, reference, broker_account)
+            saved = self._save(account_id, broker_account, holdings)
+            if not (is_held and saved.is_held):
                 raise CredentialChanged
-            return store.save_holdings(tx, account_id, holdings, seconds)
+        return saved.head
+
+    def _save(self, account_id: UUID, broker_account: str, holdings: Holdings) -> store.SavedHoldings:
+        seconds = self.seconds_until_next(holding=bool(holdings.positions))
+        with db.in_one_message(self.engine) as tx:
+            return store.save_holdings(tx, account_id, holdings, seconds, broker_account)
 
     def seconds_until_next(self, *, holding: bool) -> float:
         return self.schedule.seconds_until_next(holding=holding, chance=_chance())

@@ -17,7 +17,7 @@ from intents.execution.store.backlog import anything_waits, waiting_accounts
 from intents.execution.store.claiming import Shares, claim, locked_at_claim, refresh
 from intents.execution.store.credentials import hold_account
 from intents.execution.store.external_orders import record_external_orders
-from intents.execution.store.holdings import save_holdings
+from intents.execution.store.holdings import SavedHoldings, save_holdings
 from intents.execution.store.leases import holders, release
 from intents.execution.store.locking import lock_intents
 from intents.execution.store.quotes import save_quotes, stale_symbols
@@ -37,6 +37,7 @@ from intents.execution.store.unresolved import unresolved_commands
 from intents.execution.store.writing import write, write_last
 
 __all__ = [
+    "SavedHoldings",
     "Shares",
     "anything_waits",
     "begin_reading",

@@ -1,7 +1,7 @@
 """What a broker reports that an account holds: positions, with an event for each that has changed, and the balance."""
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection, text
@@ -15,10 +15,13 @@ _TAKE_SEQUENCES = take_sequences("""
     SELECT CAST(:account_id AS uuid) AS account_id, NULL::uuid AS organization_id, count(*) AS sequences
     FROM news HAVING count(*) > 0
 """)
+_IS_HELD = """
+    (CAST(:broker_account AS text) IS NULL OR EXISTS (
+        SELECT FROM intents.broker_account WHERE account_id = :account_id AND held_account = :broker_account))"""
 # What the broker does not show any more is flat. Where it is not clear which fills a report contains, the position
 # stays as it is. Logged is what differs, and what has moved since the broker last reported it; not what moved
 # meanwhile, which is no report of the broker's.
-_POSITIONS = text(f"""
+_POSITIONS = f"""
     WITH {BEYOND}, before AS MATERIALIZED (
         SELECT symbol, quantity, {UNCONFIRMED} AS unconfirmed
         FROM intents.position WHERE account_id = :account_id
@@ -34,7 +37,7 @@ _POSITIONS = text(f"""
         SELECT symbol, quantity + coalesce(moved, 0) AS quantity, coalesce(moved, 0) <> 0 AS has_moved,
                coalesce(unrecorded_fills, '{{}}') AS unrecorded_fills, last_price, average_entry_price, market_value,
                unrealized_profit
-        FROM given LEFT JOIN beyond USING (symbol) WHERE symbol NOT IN (SELECT symbol FROM unclear)
+        FROM given LEFT JOIN beyond USING (symbol) WHERE symbol NOT IN (SELECT symbol FROM unclear) AND {_IS_HELD}
     ), saved AS (
         INSERT INTO intents.position AS held (account_id, symbol, quantity, last_price, updated_at,
             average_entry_price, market_value, unrealized_profit, reconciled_at, price_at, price_source,
@@ -61,37 +64,51 @@ _POSITIONS = text(f"""
         WHERE NOT has_moved AND (before.unconfirmed OR saved.quantity <> coalesce(before.quantity, 0))
     ), head AS (
         {_TAKE_SEQUENCES}
+    ), logged AS (
+        INSERT INTO intents.account_event (account_id, sequence, id, type, payload, occurred_at)
+        SELECT :account_id, head.last_sequence - (SELECT count(*) FROM news) + place, gen_random_uuid(),
+               'BROKER_POSITION', jsonb_build_object('symbol', symbol, 'quantity', quantity::text,
+                                                     'last_price', last_price::text), :read_at
+        FROM news CROSS JOIN head ORDER BY place
+        RETURNING sequence
     )
-    INSERT INTO intents.account_event (account_id, sequence, id, type, payload, occurred_at)
-    SELECT :account_id, head.last_sequence - (SELECT count(*) FROM news) + place, gen_random_uuid(), 'BROKER_POSITION',
-           jsonb_build_object('symbol', symbol, 'quantity', quantity::text, 'last_price', last_price::text), :read_at
-    FROM news CROSS JOIN head ORDER BY place
-    RETURNING sequence
-""")  # noqa: S608 - a constant
-_BALANCE = text("""
+    SELECT {_IS_HELD} AS is_held, (SELECT max(sequence) FROM logged) AS head
+"""  # noqa: S608 - a constant
+_BALANCE = f"""
     INSERT INTO intents.balance (account_id, currency, cash, equity, buying_power, updated_at)
-    VALUES (:account_id, :currency, :cash, :equity, :buying_power, :read_at)
+    SELECT :account_id, :currency, :cash, :equity, :buying_power, :read_at WHERE {_IS_HELD}
     ON CONFLICT (account_id) DO UPDATE SET currency = excluded.currency, cash = excluded.cash,
         equity = excluded.equity, buying_power = excluded.buying_power, updated_at = excluded.updated_at
-""")
+"""
 # A read that was requested while this one was under way stands.
-_RECONCILED = text(f"""
+_RECONCILED = f"""
     UPDATE intents.broker_account SET reconciled_at = :read_at, read_failures = 0, awaits_reading = false,
         next_read_at = CASE WHEN {NOT_REQUESTED} AND (attempted_at IS NULL OR attempted_at <= :read_at)
                             THEN now() + make_interval(secs => :seconds) ELSE next_read_at END
-    WHERE account_id = :account_id
-""")  # noqa: S608 - a constant
+    WHERE account_id = :account_id AND {_IS_HELD}
+"""  # noqa: S608 - a constant
+# Heads before positions, as everywhere. One message: the log is not locked while its sender waits for a processor.
+_SAVE = text(f"{LOCK_EXISTING.text}; {_RECONCILED}; {_BALANCE}; {_POSITIONS}")
 
 
-def save_holdings(tx: Connection, account_id: UUID, holdings: Holdings, next_read_seconds: float = 0.0) -> int | None:
+class SavedHoldings(NamedTuple):
+    is_held: bool
+    """Whether the account at the broker is the one of which the holdings count; otherwise nothing is saved."""
+    head: int | None
     """The new head of the account's log, if a position has changed."""
-    values: dict[str, Any] = {"account_id": account_id, "read_at": holdings.began_at}
-    tx.execute(LOCK_EXISTING, values)  # heads before positions, as everywhere
-    events = tx.execute(_POSITIONS, values | _reported(holdings))
-    sequences = [row.sequence for row in events]
-    tx.execute(_BALANCE, values | holdings.balance._asdict())
-    tx.execute(_RECONCILED, values | {"seconds": next_read_seconds})
-    return max(sequences, default=None)
+
+
+def save_holdings(
+    tx: Connection,
+    account_id: UUID,
+    holdings: Holdings,
+    next_read_seconds: float = 0.0,
+    broker_account: str | None = None,
+) -> SavedHoldings:
+    """`broker_account`: of which they are; None if that is sure to be the one whose holdings count."""
+    values: dict[str, Any] = {"account_id": account_id, "read_at": holdings.began_at, "seconds": next_read_seconds}
+    values |= {"broker_account": broker_account, **holdings.balance._asdict(), **_reported(holdings)}
+    return SavedHoldings(*tx.execute(_SAVE, values).one())
 
 
 def _reported(holdings: Holdings) -> dict[str, Any]:
