@@ -152,8 +152,8 @@ class Story:
             filled_quantity=self.intent.filled_quantity, status=self.intent.status,
             broker_order_id=self.intent.broker_order_id, orders=tuple(known), started_before=started,
             attempts=progress.attempts, absences=progress.absences, broker="paper", environment="paper",
-            submitted_at=START, is_own=False, facts=self._facts(), entitlements=frozenset(), credential=None,
-            bound_credential=None, opened_account=None,
+            lane="paper paper", submitted_at=START, is_own=False, facts=self._facts(), entitlements=frozenset(),
+            credential=None, bound_credential=None, opened_account=None,
             snapshot=ClaimSnapshot(elapsed(), command.sequence, "AUTO", None, 1, START, 1, 0, None),
         )  # fmt: skip
 

@@ -1,23 +1,30 @@
 """One organization, whatever it does at its broker, does not keep another from trading there."""
 
+import queue
+import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 import requests
+from sqlalchemy import event
 
 from intents.execution import store
+from intents.execution.account_reads import AccountReads
 from intents.execution.broker_dispatcher import BrokerDispatcher
 from intents.execution.client_order_id import client_order_id
 from intents.execution.credentials import Credentials
 from intents.execution.executor import Executor
 from intents.execution.model.commands import LeasedCommand
 from intents.execution.model.inputs import BrokerReport, DispatchResult
+from intents.execution.model.known_orders import Holdings
 from intents.execution.model.verdicts import RetryLater
 from intents.execution.recorder import FEW, Recorded, portions
-from tip_brokers import Brokers, BrokerSettings, OrderStatus
+from tip_brokers import Balance, Brokers, BrokerSettings, OrderStatus, Position
 from tip_testing.commands import create
 from tip_testing.ports import reserved_port
 from tip_testing.waiting import eventually
@@ -28,6 +35,7 @@ from .sending import NOW
 from .settlements import order
 
 LEASE_SECONDS = 600
+LANE = "paper paper"
 
 
 @pytest.fixture
@@ -40,8 +48,8 @@ def nothing_due(desk: Desk) -> None:
 @pytest.fixture
 def claim(desk: Desk) -> Callable[..., list[LeasedCommand]]:
     def take(limit: int, **shares: Any) -> list[LeasedCommand]:
-        chosen = store.Shares(shares.pop("allowances", {}), shares.pop("of_others", limit), **shares)
-        return store.claim(desk.deps.connections.autocommit(), limit, LEASE_SECONDS, shares=chosen)
+        chosen = store.Shares(limit, shares.pop("allowances", {}), shares.pop("of_others", limit), **shares)
+        return store.claim(desk.deps.connections.autocommit(), limit, LEASE_SECONDS, shares={LANE: chosen})
 
     return take
 
@@ -99,40 +107,61 @@ def test_an_organization_that_has_its_share_in_hand_is_left_out(nothing_due, new
     assert counts(claim(10, of_others=2), loud, quiet) == [2, 0]
 
 
+@pytest.fixture
+def executor(desk: Desk, nothing_due, monkeypatch) -> Iterator[Executor]:
+    """Each of its calls goes on until `permits` lets one end; what was done is in `done`."""
+    dispatcher = BrokerDispatcher(Brokers(BrokerSettings()), Credentials(desk.deps.engine, "for-tests-only"))
+    made = Executor(desk.deps.connections, dispatcher, threads=32, lease_seconds=LEASE_SECONDS)
+    permits, done = threading.Semaphore(0), queue.SimpleQueue()
+
+    def do(command: LeasedCommand) -> None:
+        permits.acquire()
+        done.put(command)
+
+    monkeypatch.setattr(made, "_do", do)
+    monkeypatch.setattr(made, "permits", permits, raising=False)
+    monkeypatch.setattr(made, "done", done, raising=False)
+    yield made
+    permits.release(1000)
+
+
+def one_ends(executor: Any) -> None:
+    executor.permits.release()
+    ended = executor.done.get()
+    executor._recorded([DispatchResult(ended, RetryLater(60.0, "for this test"))])
+
+
 @pytest.mark.parametrize(("waiting", "is_claimed_again"), [(2, False), (40, True)])
 def test_who_has_more_waiting_is_claimed_as_soon_as_a_call_ends_although_another_has_a_blocked_account(
-    waiting, is_claimed_again, nothing_due, new_desk
+    waiting, is_claimed_again, executor, new_desk
 ):
     blocked, prompt = new_desk(), new_desk()
-    dispatcher = BrokerDispatcher(Brokers(BrokerSettings()), Credentials(blocked.deps.engine, "for-tests-only"))
-    executor = Executor(blocked.deps.connections, dispatcher, threads=32, lease_seconds=LEASE_SECONDS)
     fill_up(blocked, 2 * executor.account_calls)
     executor._take()
-    assert list(executor.limiter.blocked()) == [blocked.account_id]
+    assert list(executor.lanes[LANE].limiter.blocked()) == [blocked.account_id]
     fill_up(prompt, waiting)
     executor._take()
     assert executor._alarm.seconds > 0
 
-    executor._recorded([])
+    one_ends(executor)
 
     assert (executor._alarm.seconds <= 0) == is_claimed_again
 
 
-def test_what_was_left_out_of_a_claim_is_claimed_as_soon_as_its_account_has_a_call_free(nothing_due, new_desk):
+def test_what_was_left_out_of_a_claim_is_claimed_as_soon_as_its_account_has_a_call_free(executor, new_desk):
     busy = new_desk()
-    dispatcher = BrokerDispatcher(Brokers(BrokerSettings()), Credentials(busy.deps.engine, "for-tests-only"))
-    executor = Executor(busy.deps.connections, dispatcher, threads=32, lease_seconds=LEASE_SECONDS)
     fill_up(busy, executor.account_calls + 1)
     executor._take()
-    assert list(executor.limiter.blocked()) == [busy.account_id]
+    assert list(executor.lanes[LANE].limiter.blocked()) == [busy.account_id]
     fill_up(busy, 2)
     executor._take()
 
-    begun = executor._todo.get()
-    executor.limiter.leave(begun)
-    executor._recorded([DispatchResult(begun, RetryLater(60.0, "for this test"))])
+    executor.permits.release()
+    ended = executor.done.get()
+    eventually(lambda: executor.lanes[LANE].limiter.blocked() == {})
+    executor._recorded([DispatchResult(ended, RetryLater(60.0, "for this test"))])
 
-    assert list(executor.limiter.blocked()) == [] and executor._alarm.seconds <= 0
+    assert executor._alarm.seconds <= 0
 
 
 def test_orders_of_one_organization_that_time_out_do_not_delay_those_of_others(new_desk, start, paper):
@@ -203,6 +232,26 @@ def test_what_is_recorded_of_one_account_alone_shares_a_transaction():
     inputs = reports(uuid4(), 100)
 
     assert portions(inputs) == [inputs] and portions(inputs[:1]) == [inputs[:1]] and portions([]) == []
+
+
+def test_no_log_is_locked_while_who_saves_what_an_account_holds_waits_for_a_processor(desk):
+    """Between its messages to the database it may wait for long."""
+    reads, could_lock = AccountReads(desk.deps.engine, uuid4()), []
+    positions = [Position("ABC", Decimal(3), None, None, None, None)]
+    funds = Balance("USD", *3 * [Decimal(1)])
+
+    def look(*_: Any) -> None:
+        row = desk.execute("SELECT 1 FROM intents.account_head WHERE account_id = :account_id FOR UPDATE SKIP LOCKED")
+        could_lock.append(row.first() is not None)
+
+    desk.created(create(symbol="SIM.OPEN"))
+    holdings = Holdings(positions, funds, datetime.now(UTC), 0, {}, ())
+    reads.save(desk.account_id, "derived", "one", holdings)
+    event.listen(desk.deps.engine, "after_cursor_execute", look)
+    head = reads.save(desk.account_id, "derived", "one", holdings._replace(positions=[], began_at=datetime.now(UTC)))
+    event.remove(desk.deps.engine, "after_cursor_execute", look)
+
+    assert could_lock == [True] and head is not None
 
 
 def test_no_log_is_locked_while_who_has_recorded_a_fill_waits_for_a_processor(new_desk, monkeypatch):

@@ -24,6 +24,11 @@ class AccountConcurrencyLimiter:
         self._of_account: Counter[UUID] = Counter()
         self._waiting: OrderedDict[UUID, _Accounts] = OrderedDict()
 
+    @property
+    def calls(self) -> int:
+        """How many have begun and not ended."""
+        return self._calls
+
     def enter(self, command: LeasedCommand) -> bool:
         """Whether it may start now; otherwise `leave` returns it once another command has ended."""
         with self._lock:

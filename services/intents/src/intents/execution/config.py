@@ -21,7 +21,9 @@ class ExecutionConfig(Config):
         "BROKER_CONNECT_SECONDS", "how long a broker may take to connect", default=1.0
     )
     broker_read_seconds: float = setting("BROKER_READ_SECONDS", "how long a broker may take to answer", default=3.0)
-    executor_threads: int = setting("EXECUTOR_THREADS", "broker calls at the same time in one executor", default=32)
+    executor_threads: int = setting(
+        "EXECUTOR_THREADS", "calls at the same time to each broker, in one executor", default=32
+    )
     executor_account_calls: int = setting(
         "EXECUTOR_ACCOUNT_CALLS", "of these, at most so many for one account", default=8
     )

@@ -5,11 +5,10 @@ queries the broker before sending anything.
 """
 
 import math
-import queue
 import threading
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
@@ -21,11 +20,11 @@ from chassis.outbox.notify import NotifyListener
 from chassis.rest import Rest
 from chassis.worker.outage import unless_unavailable
 from intents.execution import store
-from intents.execution.account_limiter import AccountConcurrencyLimiter
 from intents.execution.alarm import Alarm
 from intents.execution.broker_dispatcher import BrokerDispatcher
 from intents.execution.call_log import CallLog
 from intents.execution.in_flight import ClaimBudget, InFlight
+from intents.execution.lanes import Lane
 from intents.execution.liveness import Liveness
 from intents.execution.metrics import CLAIMED, VERDICTS
 from intents.execution.model.commands import LeasedCommand
@@ -41,12 +40,9 @@ SWEEP_SECONDS = 1.0
 IDLE_SECONDS = 20.0  # while no command is open: what no wake-up announces, `liveness` finds
 SOON_SECONDS = 0.25  # while something waits to be polled again
 WATCHFUL_SECONDS = 10.0
-NEWCOMER_SECONDS = 0.1  # how often a busy executor claims for organizations of which it has nothing in flight
-MOST_IN_FLIGHT = 1_000
 RECORDERS = 4  # some prepare what they write while what others wrote is being committed
 QUEUE_SECONDS = 0.1  # what the queue announces a NOTIFY has announced before, unless that was lost
 SECOND_SECONDS = 0.25  # how long an executor leaves new work to the first of those that live
-BACKLOG_SECONDS = 0.05  # how long a command in flight may have to wait for a thread
 QUEUE = queues.name("intents", "executor")
 
 
@@ -55,6 +51,7 @@ class Executor:
     connections: PreparedConnections
     dispatcher: BrokerDispatcher
     threads: int
+    """Calls at the same time to each broker."""
     lease_seconds: float
     query_policy: QueryPolicy = DEFAULT_POLICY
     publish_head: Callable[[UUID, int], None] = lambda _account_id, _sequence: None
@@ -64,40 +61,27 @@ class Executor:
     _replaced: threading.Event = field(default_factory=threading.Event, init=False)
     liveness: Liveness | None = None
     """Without one its leases end by the clock alone."""
-    _todo: "queue.SimpleQueue[LeasedCommand | None]" = field(default_factory=queue.SimpleQueue, init=False)
+    lanes: dict[str, Lane] = field(default_factory=dict, init=False)
+    """By name; each since something was claimed of it."""
     _alarm: Alarm = field(default_factory=Alarm, init=False)
-    _in_flight: InFlight = field(default_factory=InFlight, init=False)
     _watchful_until: float = field(default=0.0, init=False)
-    _busy_until: float = field(default=0.0, init=False)
-    _more: bool = field(default=True, init=False)
-    _left_out: bool = field(default=False, init=False)
-    """Whether the last claim took nothing of accounts that had as many calls as they may."""
-    _ending: bool = field(default=False, init=False)
-    _last_turn: UUID = field(default=UUID(int=0), init=False)
-    _call_seconds: float = field(default=BACKLOG_SECONDS, init=False)
 
     def __post_init__(self) -> None:
         self.recorder = Recorder(
             self.connections, self._recorded, self.query_policy, self.publish_head, RECORDERS, self.wake
         )
-        self.limiter = AccountConcurrencyLimiter(self.threads, self.account_calls)
+        self._budget_of_new_lane = InFlight().budget(self.threads, {})
 
     def run(self, stop: threading.Event) -> None:
         """Work until `stop` is set; then finish what is in flight."""
         self.recorder.start(stop.is_set)
         finished = self._stay_alive(stop)
-        threads = [threading.Thread(target=self._serve, name="broker", daemon=True) for _ in range(self.threads)]
-        for thread in threads:
-            thread.start()
         threading.Thread(target=self._follow_replacements, args=(stop,), name="replaced", daemon=True).start()
         while not stop.is_set():
             if not self._take():
                 self._rest(stop)
-        self._ending = True
-        for _ in threads:
-            self._todo.put(None)
-        for thread in threads:
-            thread.join()
+        for lane in self.lanes.values():
+            lane.close()
         self.recorder.close()
         finished.set()
 
@@ -149,72 +133,54 @@ class Executor:
 
     def _pause(self) -> float:
         now = time.monotonic()
-        if now < self._busy_until:
-            return self._busy_until - now
+        if busy := [lane.busy_until for lane in self.lanes.values() if now < lane.busy_until]:
+            return min(busy) - now
         if now < self._watchful_until:
             return SOON_SECONDS
         return IDLE_SECONDS if self.liveness and self.liveness.is_idle else SWEEP_SECONDS
 
     def _take(self) -> bool:
-        """Claim as much as there is room for; whether there may be more that can be claimed at once."""
-        blocked = self.limiter.blocked()
-        budget = self._in_flight.budget(self._most_in_flight(), blocked)
-        if not budget.is_ample:
-            now = time.monotonic()
-            if now < self._busy_until:
-                return False
-            self._busy_until = now + NEWCOMER_SECONDS
-        parked = [*blocked, *self.dispatcher.parked_accounts()]
-        claimed = unless_unavailable("intents-executor", lambda: self._claim(budget, parked), None)
+        """Claim as much as each lane has room for; whether there may be more that can be claimed at once."""
+        budgets = {name: lane.budget() for name, lane in self.lanes.items()}
+        if budgets and not any(budget.total for budget in budgets.values()):
+            return False
+        claimed = unless_unavailable("intents-executor", lambda: self._claim(budgets), None)
         if claimed is None:
             self._watchful_until = time.monotonic() + WATCHFUL_SECONDS
             return False
-        taken = Counter(command.organization_id for command in claimed)
-        at_once = len(claimed) == budget.total or len(taken) > 1  # each of several may have been cut short
-        self._more, self._left_out = at_once or budget.cuts_short(taken), bool(blocked)
-        self._begin(claimed)
-        return at_once
+        return self._begin(budgets, claimed)
 
-    def _claim(self, budget: ClaimBudget, parked_accounts: Sequence[UUID]) -> list[LeasedCommand]:
+    def _claim(self, budgets: Mapping[str, ClaimBudget]) -> list[LeasedCommand]:
         holder = self.liveness.holder() if self.liveness else None
-        shares = store.Shares(budget.allowances, budget.of_others, self._last_turn)
-        claimed = store.claim(
-            self.connections.autocommit(), budget.total, self.lease_seconds, parked_accounts, holder, shares
-        )
+        left_out = [account_id for budget in budgets.values() for account_id in budget.left_out]
+        shares = {
+            name: store.Shares(budget.total, budget.allowances, budget.of_others, self.lanes[name].last_turn)
+            for name, budget in budgets.items()
+        }
+        return store.claim(
+            self.connections.autocommit(), self._budget_of_new_lane.total, self.lease_seconds,
+            [*left_out, *self.dispatcher.parked_accounts()], holder, shares, self._budget_of_new_lane.of_others,
+        )  # fmt: skip
+
+    def _begin(self, budgets: Mapping[str, ClaimBudget], claimed: Sequence[LeasedCommand]) -> bool:
         if claimed:
-            taken = {command.organization_id for command in claimed}
-            self._last_turn = max(taken, key=lambda organization_id: (organization_id <= shares.after, organization_id))
-        return claimed
+            crashpoints.reach("executor.after_claim")
+            CLAIMED.inc(len(claimed))
+        of_lanes = by_lane(claimed)
+        searched = of_lanes.keys() | {name for name, budget in budgets.items() if budget.total}
+        begun = [
+            self._lane(name).begin(budgets.get(name, self._budget_of_new_lane), of_lanes.get(name, []))
+            for name in searched
+        ]
+        return any(begun)
 
-    def _begin(self, claimed: Sequence[LeasedCommand]) -> None:
-        if not claimed:
-            return
-        crashpoints.reach("executor.after_claim")
-        CLAIMED.inc(len(claimed))
-        self._in_flight.add(claimed)
-        for command in claimed:
-            if self.limiter.enter(command):
-                self._todo.put(command)
-
-    def _most_in_flight(self) -> int:
-        """One for each thread, so that nothing waits for another; more only while calls are quick."""
-        return max(self.threads, min(MOST_IN_FLIGHT, int(self.threads * BACKLOG_SECONDS / self._call_seconds)))
-
-    def _serve(self) -> None:
-        """One thread: runs a command, then one that waited for it. Others that may start go to free threads, unless
-        these have ended."""
-        while (command := self._todo.get()) is not None:
-            mine = deque([command])
-            while mine:
-                self._do(done := mine.popleft())
-                begun = self.limiter.leave(done)
-                own = len(begun) if self._ending else 1
-                mine.extend(begun[:own])
-                for other in begun[own:]:
-                    self._todo.put(other)
+    def _lane(self, name: str) -> Lane:
+        if name not in self.lanes:
+            self.lanes[name] = Lane(self.threads, self.account_calls, self._do)
+        return self.lanes[name]
 
     def _do(self, command: LeasedCommand) -> None:
-        started, calls = time.monotonic(), CallLog(command)
+        calls = CallLog(command)
         try:
             verdict = self.dispatcher.dispatch(command, calls)
         except Exception as error:
@@ -222,7 +188,6 @@ class Executor:
             verdict = Unknown("internal_error")
         if command.type != "CREATE" or not isinstance(verdict, OrderFound):
             self._watchful_until = time.monotonic() + WATCHFUL_SECONDS
-        self._call_seconds += 0.05 * (max(0.0001, time.monotonic() - started) - self._call_seconds)
         self.recorder.put(DispatchResult(command, verdict, tuple(calls.calls)))
 
     def _recorded(self, batch: Sequence[ExecutionInput]) -> None:
@@ -235,9 +200,17 @@ class Executor:
             VERDICTS.labels(*names).inc(count)
         if any(type_ == "REPLACE" for type_, _ in verdicts):
             self._replaced.set()
-        self._in_flight.remove(result.command for result in batch if isinstance(result, DispatchResult))
-        if self._more or (self._left_out and not self.limiter.blocked()):
+        ended = by_lane(result.command for result in batch if isinstance(result, DispatchResult))
+        is_worth_a_claim = [self.lanes[name].end(commands) for name, commands in ended.items()]
+        if any(is_worth_a_claim):
             self.wake()
+
+
+def by_lane(commands: Iterable[LeasedCommand]) -> dict[str, list[LeasedCommand]]:
+    found = defaultdict(list)
+    for command in commands:
+        found[command.lane].append(command)
+    return dict(found)
 
 
 def listen(

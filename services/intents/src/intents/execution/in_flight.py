@@ -1,4 +1,4 @@
-"""How many commands an executor has in flight, by organization, and how many more it may claim of each."""
+"""How many commands of a lane an executor has in flight, by organization, and how many more it may claim of each."""
 
 import threading
 from collections import Counter
@@ -22,6 +22,8 @@ class ClaimBudget(NamedTuple):
     of_others: int
     is_ample: bool
     """Whether a claim is worth it for those who have something in flight, and not only for whoever has just come."""
+    left_out: tuple[UUID, ...] = ()
+    """Accounts of which nothing may be claimed: they have as many calls as they may."""
 
     def cuts_short(self, taken: Mapping[UUID, int]) -> bool:
         """Whether an organization may have more than it was allowed, if so much was claimed of each."""
@@ -63,4 +65,5 @@ class InFlight:
             {organization_id: max(0, count) for organization_id, count in allowances.items()},
             max(allowance(0, free), GUARANTEED),
             not held or max(allowances.values()) >= enough,
+            tuple(blocked),
         )

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -28,7 +27,7 @@ from intents.execution.quotes import read_quotes
 from intents.execution.reconciliation import AccountReconciliation
 from intents.execution.recorder import Recorder
 from intents.execution.streams import NO_KEYS
-from intents.execution.watches import NEVER, Watch, by_organization, may_take, share_streams
+from intents.execution.watches import NEVER, Watch, by_lane, may_take, share_streams
 from tip_brokers import Broker, BrokerError, Brokers, CredentialRefused, RateLimited
 
 log = logs.get(__name__)
@@ -37,7 +36,8 @@ LEASE_SECONDS, NO_KEYS_SECONDS = 6.0, 30.0
 RENEW_SECONDS, SHORTEST_RENEW_SECONDS = 1.0, 0.1
 REST_SECONDS, REST_TURN_SECONDS = 5.0, 0.25  # between two renewals while there is no account to follow or to read
 CALM_SECONDS, SOON_SECONDS = 0.05, 0.01  # until the next check of which accounts are due
-RECONCILE_THREADS = 8  # of which no organization takes all: see `fair_share`
+RECONCILE_THREADS = 8  # for each broker and environment, of which no organization takes all: see `fair_share`
+MOST_THREADS = 128
 FORGOTTEN = timedelta(days=30)  # how far back orders are adopted of an account of which a restored log knows nothing
 
 
@@ -79,7 +79,7 @@ class Reconciler:
 
     def run(self, stop: threading.Event) -> None:
         self.recorder.start(stop.is_set)
-        with ThreadPoolExecutor(RECONCILE_THREADS, thread_name_prefix="reconcile") as pool:
+        with ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="reconcile") as pool:
             while not stop.is_set():
                 self._wake.clear()
                 self._is_attentive = False
@@ -172,10 +172,10 @@ class Reconciler:
         """The most overdue first, as far as threads are free for their organizations; whether somebody has to wait."""
         now = time.monotonic()
         due = [watch for watch in self._watches.values() if watch.due_at <= now and not watch.is_busy]
-        held = by_organization(watch for watch in self._watches.values() if watch.is_busy) if due else Counter()
+        lanes = by_lane(watch for watch in self._watches.values() if watch.is_busy) if due else {}
         begun = 0
         for watch in sorted(due, key=lambda watch: watch.due_at):
-            if may_take(watch, held, RECONCILE_THREADS):
+            if may_take(watch, held := lanes[watch.account.lane], RECONCILE_THREADS):
                 watch.begin_comparison(now, self.every_seconds)
                 held[watch.account.organization_id] += 1
                 begun += 1

@@ -3,7 +3,7 @@
 import math
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -119,6 +119,14 @@ class Watch:
         if self.stream:
             self.stream.set()
             self.stream = None
+
+
+def by_lane(watches: Iterable[Watch]) -> dict[tuple[str, str], Counter[UUID]]:
+    """How many of the watches are of each organization, for each broker and environment."""
+    found: defaultdict[tuple[str, str], Counter[UUID]] = defaultdict(Counter)
+    for watch in watches:
+        found[watch.account.lane][watch.account.organization_id] += 1
+    return found
 
 
 def by_organization(watches: Iterable[Watch]) -> Counter[UUID]:

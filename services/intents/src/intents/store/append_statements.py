@@ -3,6 +3,7 @@
 from intents.model.events import INTENT_SUBMITTED
 from intents.model.groups import WAITING_FOR_PARENT, WAITING_FOR_SIBLING
 from intents.store.account_head import extend_chain
+from intents.store.backlog import LANE
 from intents.store.facts import KEPT_HOURS
 from intents.store.key_budgets import COLUMNS, is_within_budget, take_budget
 from intents.store.order_totals import add_to_totals, open_quantity
@@ -67,13 +68,15 @@ _OPENED = """
 # What waits for its parent, or is sent with its sibling, has no action that is open to executors until it is armed.
 _INTENT = f"""
     INSERT INTO intents.intent (
-        account_id, id, organization_id, environment, symbol, order_side, route_strategy, spec, quantity, status,
+        account_id, id, organization_id, environment, lane, symbol, order_side, route_strategy, spec, quantity, status,
         created_at, updated_at, next_attempt_at, client_id, tags, extended_hours, budget_key_id, budget_day_ends_at,
         budget_notional, budget_quantity, group_id, group_role, reason_code, uncounted, open_actions)
-    SELECT account_id, intent_id, organization_id, environment, symbol, order_side, route_strategy, spec, quantity,
-           to_status, created_at, created_at, created_at, client_id, coalesce(tags, '{{}}'),
-           coalesce(extended_hours, false), budget_key, budget_day_ends_at, budget_notional, budget_quantity, group_id,
-           group_role, reason_code, coalesce(uncounted, false),
+    SELECT account_id, intent_id, organization_id, environment,
+           coalesce((SELECT {LANE} FROM accounts_api.account a WHERE a.id = keyed.account_id), ''),
+           symbol, order_side, route_strategy, spec, quantity, to_status,
+           created_at, created_at, created_at, client_id, coalesce(tags, '{{}}'), coalesce(extended_hours, false),
+           budget_key, budget_day_ends_at, budget_notional, budget_quantity, group_id, group_role, reason_code,
+           coalesce(uncounted, false),
            CASE WHEN reason_code IN ('{WAITING_FOR_PARENT}', '{WAITING_FOR_SIBLING}') THEN 0 ELSE 1 END
     FROM keyed WHERE (SELECT count(*) FROM locked) >= 0 ORDER BY account_id
     ON CONFLICT (account_id, client_id) WHERE client_id IS NOT NULL DO NOTHING

@@ -6,12 +6,15 @@ from uuid import UUID
 
 from sqlalchemy import Connection, text
 
+LANE = "a.broker || ' ' || a.environment"
+"""Of an account `a`: what waits for one broker in one environment, and holds up nothing that waits for another."""
+
 # Two look-ups by key, which find nothing while nobody is behind.
-BACKLOG = """
+BACKLOG = f"""
     (SELECT CASE b.scope WHEN a.id::text THEN 'account' ELSE 'broker' END FROM intents.backlog b
-     WHERE b.organization_id = a.organization_id AND b.scope IN (a.id::text, a.broker || ' ' || a.environment)
+     WHERE b.organization_id = a.organization_id AND b.scope IN (a.id::text, {LANE})
        AND b.expires_at > now() LIMIT 1)
-"""
+"""  # noqa: S608 - only our own words
 """Of an account `a`: whose backlog is too old, its own or that of its organization at its broker; of both any."""
 
 # In the order of keys, and never waiting for a row to delete, so that two schedulers do not block each other.

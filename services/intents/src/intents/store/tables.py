@@ -85,6 +85,7 @@ intent = Table(
     Column("id", Uuid, primary_key=True),
     Column("organization_id", Uuid, nullable=False),
     Column("environment", Text, nullable=False),
+    Column("lane", Text, nullable=False, server_default=""),  # broker and environment: see `intents.store.backlog`
     Column("symbol", Text, nullable=False),
     Column("order_side", Text, nullable=False),
     Column("route_strategy", Text, nullable=False),

@@ -88,6 +88,8 @@ class LeasedCommand:
     broker: str | None
     """None: the account is gone."""
     environment: str
+    lane: str
+    """The broker and environment by which it is queued, also if the account is gone."""
     submitted_at: datetime
     is_own: bool
     """Whether the platform itself gave the command."""

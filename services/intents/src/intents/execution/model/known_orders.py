@@ -23,6 +23,10 @@ class WatchedAccount(NamedTuple):
     is_unconfirmed: bool = False
     """Whether more than its broker's updates must show what became of an order or how a position stands."""
 
+    @property
+    def lane(self) -> tuple[str, str]:
+        return self.broker, self.environment
+
 
 class KnownOpenOrder(NamedTuple):
     """An order that we have not seen the end of."""

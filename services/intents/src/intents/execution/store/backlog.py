@@ -3,20 +3,20 @@
 from sqlalchemy import Connection, text
 
 from intents.execution.model.backlog import WaitingAccount
-from intents.execution.store.expressions import IS_DUE, ORGANIZATIONS_WITH_WORK
+from intents.execution.store.expressions import IS_DUE, LINES_WITH_WORK
 
-MOST_OF_AN_ORGANIZATION = 5_000  # of what has been due longest: a longer line costs no more to measure
+MOST_OF_A_LINE = 5_000  # of what has been due longest: a longer line costs no more to measure
 
 # A command that an executor has put back is not due before its time, whatever the reason; one that may have been sent
 # is not new.
 _WAITING = text(f"""
-    WITH RECURSIVE organization AS ({ORGANIZATIONS_WITH_WORK}), waiting AS MATERIALIZED (
-        SELECT line.account_id, min(line.next_attempt_at) AS since
-        FROM organization CROSS JOIN LATERAL (
+    WITH RECURSIVE line AS ({LINES_WITH_WORK}), waiting AS MATERIALIZED (
+        SELECT first.account_id, min(first.next_attempt_at) AS since
+        FROM line CROSS JOIN LATERAL (
             SELECT i.account_id, i.next_attempt_at, i.submit_started_at FROM intents.intent i
-            WHERE i.organization_id = organization.id AND {IS_DUE}
+            WHERE i.lane = line.lane AND i.organization_id = line.organization_id AND {IS_DUE}
             ORDER BY i.next_attempt_at LIMIT :most
-        ) AS line WHERE line.submit_started_at IS NULL GROUP BY line.account_id
+        ) AS first WHERE first.submit_started_at IS NULL GROUP BY first.account_id
     )
     SELECT a.organization_id, a.id AS account_id, a.broker, a.environment,
            CAST(extract(epoch FROM now() - waiting.since) AS double precision) AS age_seconds,
@@ -29,7 +29,7 @@ _ANYTHING = text("SELECT EXISTS (SELECT FROM intents.intent WHERE open_actions >
 
 def waiting_accounts(tx: Connection) -> list[WaitingAccount]:
     """The accounts with something waiting, each with the age of the oldest."""
-    return [WaitingAccount(*row) for row in tx.execute(_WAITING, {"most": MOST_OF_AN_ORGANIZATION})]
+    return [WaitingAccount(*row) for row in tx.execute(_WAITING, {"most": MOST_OF_A_LINE})]
 
 
 def anything_waits(tx: Connection) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID, uuid4
 
 from control_rules import PRICE_MAX_AGE
@@ -14,9 +14,10 @@ from intents.execution.clock import elapsed
 from intents.execution.model.commands import DERIVED, PRICE_WAIT, ClaimSnapshot, KnownOrder, LeasedCommand
 from intents.execution.model.locked_intent import STARTED, BrokerOrder, Command, LockedIntent, Progress
 from intents.execution.store.credentials import BEST_FIRST
-from intents.execution.store.expressions import ENDED_SQL, IS_DUE, ORGANIZATIONS_WITH_WORK
+from intents.execution.store.expressions import ENDED_SQL
 from intents.execution.store.pairs import SIBLINGS_SQL, pair_from, pair_of, with_pair
 from intents.execution.store.sending_facts import with_facts, with_order_facts
+from intents.execution.store.shares import DUE, Shares, as_json
 from intents.model import Intent, Spec, Status, SubmitFacts
 from intents.store.facts import facts_from, facts_of
 from intents.store.statement import Row, Statement, Transaction
@@ -55,47 +56,25 @@ _TAKE_OVER = """
             filled_quantity = CASE WHEN o.intent_id IS NULL THEN 0 ELSE o.filled_quantity END,
             filled_value = CASE WHEN o.intent_id IS NULL THEN 0 ELSE o.filled_value END"""
 
-_MAY_BE_TAKEN = f"{IS_DUE} AND i.account_id <> ALL ($4)"
-
-# Organizations take turns: of those that have something due each gives the same number, the first is the one after $9.
-# Of what is due only that in accounts that are left out ($4) is gone through.
-#
 # The lease is the recovery point as well: from here on the command may have been sent. What is looked up by key is a
 # subquery and not a join, because a join may be planned as a scan while the table is still small. A run that has left
 # its lease behind may have sent: what the broker did not have before that proves nothing. A CREATE with a reason is one
 # that closes a position: no caller gives one. A leg of an order group is sent for what its group has left for it.
 _CLAIM = Statement(
     "execution_claim",
-    ("integer", "uuid", "double precision", "uuid[]", "integer", "uuid[]", "integer[]", "integer", "uuid"),
+    ("integer", "uuid", "double precision", "uuid[]", "integer", "json", "json", "integer"),
     f"""
-    WITH RECURSIVE restored AS MATERIALIZED ({_RESTORED_AT}), organization AS ({ORGANIZATIONS_WITH_WORK}
-    ), allowed AS MATERIALIZED (
-        SELECT organization.id, coalesce(held.allowance, $8) AS allowance
-        FROM organization LEFT JOIN unnest($6, $7) AS held(id, allowance) ON held.id = organization.id
-        WHERE organization.id IS NOT NULL
-    ), waiting AS MATERIALIZED (
-        SELECT id, allowance FROM allowed
-        WHERE allowance > 0
-          AND (SELECT true FROM intents.intent i WHERE i.organization_id = allowed.id AND {_MAY_BE_TAKEN} LIMIT 1)
-    ), due AS MATERIALIZED (
-        SELECT due.* FROM (SELECT id, allowance FROM waiting ORDER BY id <= $9, id) AS turn
-        CROSS JOIN LATERAL (
-            SELECT i.account_id, i.id, i.submit_started_at FROM intents.intent i
-            WHERE i.organization_id = turn.id AND {_MAY_BE_TAKEN}
-            ORDER BY i.next_attempt_at
-            LIMIT least(turn.allowance, (SELECT ($1 + count(*) - 1) / greatest(count(*), 1) FROM waiting))
-            FOR UPDATE SKIP LOCKED
-        ) AS due LIMIT $1
+    WITH RECURSIVE restored AS MATERIALIZED ({_RESTORED_AT}), {DUE}
     ), taken AS (
         UPDATE intents.intent i
         SET lease_token = $2, lease_until = now() + make_interval(secs => $3), lease_holder = $5,
             next_attempt_at = now() + make_interval(secs => $3),
             submit_started_at = now(), absences = CASE WHEN i.lease_until IS NULL THEN i.absences ELSE 0 END
         FROM due WHERE i.account_id = due.account_id AND i.id = due.id
-        RETURNING i.account_id, i.id, i.organization_id, i.environment, i.symbol, i.order_side, i.spec, i.quantity,
-                  i.filled_quantity, i.status, i.broker_order_id, i.created_at, i.attempts, i.absences, i.done_sequence,
-                  i.route_strategy, i.reason_code, i.version, i.updated_at, i.open_actions, i.extended_hours,
-                  i.group_id, i.group_role, due.submit_started_at AS sent_before
+        RETURNING i.account_id, i.id, i.organization_id, i.environment, i.lane, i.symbol, i.order_side, i.spec,
+                  i.quantity, i.filled_quantity, i.status, i.broker_order_id, i.created_at, i.attempts, i.absences,
+                  i.done_sequence, i.route_strategy, i.reason_code, i.version, i.updated_at, i.open_actions,
+                  i.extended_hours, i.group_id, i.group_role, due.submit_started_at AS sent_before
     ), command AS MATERIALIZED (
         SELECT t.*, a.id AS action_id, a.sequence, a.type, a.traceparent, a.request_id,
                coalesce(CASE WHEN a.type <> 'CREATE' OR t.group_id IS NULL THEN a.spec END, t.spec) AS wanted,
@@ -128,7 +107,7 @@ _CLAIM = Statement(
                    'filled_quantity', o.filled_quantity::text))
                FROM intents.broker_order o WHERE o.intent_id = t.id) END AS orders,
            t.started_before, t.attempts, t.absences,
-           (SELECT broker FROM accounts_api.account WHERE id = t.account_id) AS broker, t.environment,
+           (SELECT broker FROM accounts_api.account WHERE id = t.account_id) AS broker, t.environment, t.lane,
            t.submitted_at, t.is_own, t.reduce_only, t.best AS credential, t.bound AS bound_credential,
            t.group_id IS NOT NULL AS in_group, t.pair,
            (SELECT broker_account FROM intents.broker_login l WHERE l.account_id = t.account_id
@@ -156,30 +135,22 @@ _COMMAND_COLUMNS = {field.name for field in fields(LeasedCommand)} - {
 _snapshot_values = attrgetter(*ClaimSnapshot._fields[1:])
 
 
-class Shares(NamedTuple):
-    """How organizations share one claim."""
-
-    allowances: Mapping[UUID, int]
-    """How many commands may be taken of those that hold some already,"""
-    of_others: int
-    """and of each other one."""
-    after: UUID = UUID(int=0)
-    """Whose turn it was last."""
-
-
 def claim(
     tx: Transaction,
     limit: int,
     lease_seconds: float,
     except_of: Sequence[UUID] = (),
     holder: int | None = None,
-    shares: Shares | None = None,
+    shares: Mapping[str, Shares] | None = None,
+    of_others: int | None = None,
 ) -> list[LeasedCommand]:
-    """Take what is due and nobody else's: the earliest unsettled command of each intent, by turns of organizations."""
-    token, read_at, shares = uuid4(), elapsed(), shares or Shares({}, limit)
+    """Take what is due and nobody else's: the earliest unsettled command of each intent, by turns of organizations.
+
+    `limit` and `of_others` are for each lane of which `shares` says nothing.
+    """
+    token, read_at = uuid4(), elapsed()
     parked_accounts = [str(account_id) for account_id in except_of]
-    organizations = [str(organization_id) for organization_id in shares.allowances]
-    by_turns = (organizations, list(shares.allowances.values()), shares.of_others, str(shares.after))
+    by_turns = (*as_json(shares or {}), limit if of_others is None else of_others)
     rows = tx.write(_CLAIM, (limit, str(token), lease_seconds, parked_accounts, holder, *by_turns))
     lease = {"lease_token": token, "lease_ends": read_at + lease_seconds, "holder": holder}
     return [_leased(row, read_at, lease) for row in rows]
