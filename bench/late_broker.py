@@ -1,0 +1,172 @@
+"""What a broker that answers late, never or not at all costs the orders at another: from submit until FILLED.
+
+On a platform of its own, as `make up` runs it. Two organizations have accounts at Alpaca, which is a server here that
+behaves as badly as each phase says, with far more orders waiting than the executor has threads. Market orders of one of
+the two go to the paper broker, one after the other: before, and in each phase.
+
+    make bench NAME=late_broker
+    make bench NAME="late_broker --orders 10 --probes 20"
+"""
+
+import argparse
+import json
+import threading
+import time
+from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from statistics import median
+from typing import Any
+
+import requests
+
+from bench.fairness_execution import Trader, trader
+from bench.harness import Ratio, percentile, report
+from bench.local_platform import platform
+from tip_testing.commands import batch, limit
+
+ACCOUNTS, ORDERS, PROBES = 6, 100, 500
+LATE_SECONDS = 2.5
+"""Shorter than a broker may take (BROKER_READ_SECONDS): each call succeeds, and holds its thread for so long."""
+GOAL = 1.2
+PHASES = ("late", "silent", "away")
+
+
+class BadBroker:
+    """Alpaca's answers to what an executor requests, each as `mood` says."""
+
+    def __init__(self) -> None:
+        self.mood = "prompt"
+        self.orders = 0
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def _serve(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                if outer.mood == "away":
+                    self.close_connection = True
+                    return
+                time.sleep({"prompt": 0.0, "late": LATE_SECONDS, "silent": 60.0}[outer.mood])
+                key_id = self.headers["APCA-API-KEY-ID"] or ""
+                self._answer(*outer.answer(key_id, self.command, self.path, json.loads(body) if body else None))
+
+            def _answer(self, status: int, content: Any) -> None:
+                body = json.dumps(content).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_GET = do_POST = do_PATCH = do_DELETE = _serve  # noqa: N815
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+            request_queue_size = 512
+
+            def handle_error(self, *_: Any) -> None:
+                """The executor has given up."""
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    def answer(self, key_id: str, method: str, path: str, body: Any) -> tuple[int, Any]:
+        if path.startswith("/v2/account"):
+            return 200, {"id": key_id, "currency": "USD", "cash": "0", "equity": "0", "buying_power": "0"}
+        if method == "POST":
+            self.orders += 1
+            moment = "2026-01-05T12:00:00Z"
+            shown = {"id": f"order-{self.orders}", "status": "new", "filled_qty": "0", "filled_avg_price": None}
+            return 200, {**body, **shown, "created_at": moment, "updated_at": moment}
+        return (404, {"message": "order not found"}) if "client_order_id" in path else (200, [])
+
+
+def with_credential(made: Trader) -> Trader:
+    body = {"label": "bench", "secret": {"key_id": made.account_id, "secret_key": "bench"}}
+    path = f"{made.base_url}/v1/accounts/{made.account_id}/credentials"
+    requests.post(path, json=body, headers=made.headers, timeout=30).raise_for_status()
+    return made
+
+
+def at_alpaca(of: Trader) -> Trader:
+    body = {"name": "late", "broker": "alpaca", "environment": "paper"}
+    answer = requests.post(f"{of.base_url}/v1/accounts", json=body, headers=of.headers, timeout=30)
+    answer.raise_for_status()
+    return with_credential(Trader(of.base_url, of.api_key, answer.json()["id"]))
+
+
+def pile_up(traders: Sequence[Trader], count: int) -> None:
+    for made in traders:
+        body = batch(*[limit("AAPL", "1", "1.00")] * count)
+        requests.post(f"{made.path}/batch", json=body, headers=made.headers, timeout=60).raise_for_status()
+
+
+def measure(orders: int, probes: int) -> tuple[dict[str, list[float]], dict[str, int]]:
+    broker = BadBroker()
+    seconds: dict[str, list[float]] = {}
+    sent: dict[str, int] = {}
+    settings = {"ALPACA_PAPER_URL": broker.url, "ALPACA_DATA_URL": broker.url, "BACKLOG_MAX_AGE_SECONDS": "1000000"}
+    with platform(**settings) as running:
+        probing, other = trader(running, "acme"), trader(running, "globex")
+        late = [at_alpaca(of) for of in (probing, other) for _ in range(ACCOUNTS)]
+        pile_up(late, 1)  # so that every account has been opened once
+        eventually_sent(broker, len(late))
+        for phase in ("before", *PHASES):
+            if phase != "before":
+                broker.mood = phase
+                pile_up(late, orders)
+                time.sleep(1)
+            begun = broker.orders
+            probing.seconds_to_filled("AAPL")
+            seconds[phase] = [probing.seconds_to_filled("AAPL") for _ in range(probes)]
+            sent[phase] = broker.orders - begun
+            print(f"  {phase}: p50 {1000 * median(seconds[phase]):.0f} ms, {sent[phase]} orders of the other broker")
+    broker.server.shutdown()
+    return seconds, sent
+
+
+def eventually_sent(broker: BadBroker, count: int) -> None:
+    deadline = time.monotonic() + 120
+    while broker.orders < count:
+        if time.monotonic() > deadline:
+            raise SystemExit(f"bench: {broker.orders} of {count} orders came to the other broker")
+        time.sleep(0.1)
+
+
+def ratios(seconds: dict[str, list[float]]) -> list[Ratio]:
+    before = [1000 * value for value in seconds["before"]]
+    found = []
+    for phase in PHASES:
+        during = [1000 * value for value in seconds[phase]]
+        found.append(Ratio(f"{phase}, p50 / before", "ms", median(before), median(during), 0.0))
+        name = f"{phase}, p99 / before"
+        found.append(
+            Ratio(name, "ms", percentile(before, 0.99), percentile(during, 0.99), 0.0, goal=GOAL, at_most=True)
+        )
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--orders", type=int, default=ORDERS, help="of each account at the other broker, in each phase")
+    parser.add_argument("--probes", type=int, default=PROBES)
+    chosen = parser.parse_args()
+    seconds, sent = measure(chosen.orders, chosen.probes)
+    found = ratios(seconds)
+    notes = (
+        f"{2 * ACCOUNTS} accounts of two organizations, each with {ORDERS} orders in each phase, at a broker that "
+        f"answers {LATE_SECONDS:g} s late (`late`; it received {sent['late']} orders meanwhile), never (`silent`), or "
+        f"ends every connection (`away`). {PROBES} market orders of one of the two at the paper broker, one by one."
+    )
+    if (chosen.orders, chosen.probes) == (ORDERS, PROBES):
+        report("Late broker", found, versions=("python",), command="make bench NAME=late_broker", notes=notes)
+    else:
+        print(*found, sep="\n")
+
+
+if __name__ == "__main__":
+    main()
