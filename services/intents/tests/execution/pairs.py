@@ -55,8 +55,10 @@ class Exits:
     def at_broker(self) -> dict[str, Any]:
         """The orders of the symbol there, by their kind; of each kind one."""
         orders = [order for order in self.paper.ledger() if order["symbol"] == self.symbol]
-        found = {order["kind"]: order for order in orders if order["replaced_by"] is None}
-        assert len([order for order in orders if order["replaced_by"] is None]) == len(found), orders
+        replaced = {order["replaces"] for order in orders}  # before the broker says so of the order itself
+        latest = [order for order in orders if order["order_id"] not in replaced]
+        found = {order["kind"]: order for order in latest}
+        assert len(latest) == len(found), orders
         return found
 
     def strangers(self) -> list[Any]:
