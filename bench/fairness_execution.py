@@ -37,6 +37,7 @@ class Trader:
     base_url: str
     api_key: str
     account_id: str
+    quantity: str = "1"
 
     @property
     def path(self) -> str:
@@ -47,7 +48,7 @@ class Trader:
         return {"x-api-key": self.api_key}
 
     def submit(self, symbol: str) -> str:
-        answer = requests.post(self.path, json=create(symbol, "1"), headers=self.headers, timeout=30)
+        answer = requests.post(self.path, json=create(symbol, self.quantity), headers=self.headers, timeout=30)
         answer.raise_for_status()
         return str(answer.json()["intent_id"])
 
@@ -63,8 +64,11 @@ class Trader:
         intent_id = self.submit(symbol)
         while (seconds := time.monotonic() - began) < LONGEST_SECONDS:
             answer = requests.get(f"{self.path}/{intent_id}", headers=self.headers, timeout=30)
-            if answer.json()["state"]["status"] == "FILLED":
+            status = answer.json()["state"]["status"]
+            if status == "FILLED":
                 return seconds
+            if status in ("REJECTED", "DENIED", "FAILED"):
+                raise SystemExit(f"bench: an order is {status}: {answer.text}")
             time.sleep(0.01)
         return LONGEST_SECONDS
 

@@ -13,6 +13,7 @@ import json
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from statistics import median
 from typing import Any
@@ -111,7 +112,7 @@ def measure(orders: int, probes: int) -> tuple[dict[str, list[float]], dict[str,
     sent: dict[str, int] = {}
     settings = {"ALPACA_PAPER_URL": broker.url, "ALPACA_DATA_URL": broker.url, "BACKLOG_MAX_AGE_SECONDS": "1000000"}
     with platform(**settings) as running:
-        probing, other = trader(running, "acme"), trader(running, "globex")
+        probing, other = replace(trader(running, "acme"), quantity="0.01"), trader(running, "globex")
         late = [at_alpaca(of) for of in (probing, other) for _ in range(ACCOUNTS)]
         pile_up(late, 1)  # so that every account has been opened once
         eventually_sent(broker, len(late))
