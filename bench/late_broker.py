@@ -1,20 +1,22 @@
 """What a broker that answers late, never or not at all costs the orders at another: from submit until FILLED.
 
-On a platform of its own, as `make up` runs it. Two organizations have accounts at Alpaca, which is a server here that
-behaves as badly as each phase says, with far more orders waiting than the executor has threads. Market orders of one of
-the two go to the paper broker, one after the other: before, and in each phase.
+On a platform of its own, as `make up` runs it. Two organizations trade at Alpaca, which is a server here, at a steady
+rate: first it answers at once, then it behaves as badly as each phase says, and orders come in faster than all threads
+can send them. Market orders of one of the two go to the paper broker, one after the other: before, and in each phase.
 
     make bench NAME=late_broker
-    make bench NAME="late_broker --orders 10 --probes 20"
+    make bench NAME="late_broker --probes 20"
 """
 
 import argparse
 import json
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import cycle
 from statistics import median
 from typing import Any
 
@@ -23,13 +25,15 @@ import requests
 from bench.fairness_execution import Trader, trader
 from bench.harness import Ratio, percentile, report
 from bench.local_platform import platform
-from tip_testing.commands import batch, limit
+from tip_testing.commands import limit
 
-ACCOUNTS, ORDERS, PROBES = 6, 100, 500
+ACCOUNTS, ORDERS_A_SECOND, PROBES = 6, 30, 1000
 LATE_SECONDS = 2.5
 """Shorter than a broker may take (BROKER_READ_SECONDS): each call succeeds, and holds its thread for so long."""
 GOAL = 1.2
 PHASES = ("late", "silent", "away")
+BEGINNING_SECONDS = 5.0
+"""Until a phase has taken every thread that it can."""
 
 
 class BadBroker:
@@ -100,32 +104,47 @@ def at_alpaca(of: Trader) -> Trader:
     return with_credential(Trader(of.base_url, of.api_key, answer.json()["id"]))
 
 
-def pile_up(traders: Sequence[Trader], count: int) -> None:
-    for made in traders:
-        body = batch(*[limit("AAPL", "1", "1.00")] * count)
-        requests.post(f"{made.path}/batch", json=body, headers=made.headers, timeout=60).raise_for_status()
+@contextmanager
+def trading(traders: Sequence[Trader]) -> Iterator[None]:
+    """Orders come at a steady rate while the block lasts."""
+    stop = threading.Event()
+
+    def trade() -> None:
+        session, due = requests.Session(), time.monotonic()
+        for made in cycle(traders):
+            if stop.wait(max(0.0, due - time.monotonic())):
+                return
+            order = limit("AAPL", "1", "1.00")
+            session.post(made.path, json=order, headers=made.headers, timeout=30).raise_for_status()
+            due += 1 / ORDERS_A_SECOND
+
+    thread = threading.Thread(target=trade)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
-def measure(orders: int, probes: int) -> tuple[dict[str, list[float]], dict[str, int]]:
+def measure(probes: int) -> tuple[dict[str, list[float]], dict[str, float]]:
+    """By phase: how long each probe took, and how many orders a second came to the other broker."""
     broker = BadBroker()
     seconds: dict[str, list[float]] = {}
-    sent: dict[str, int] = {}
+    sent: dict[str, float] = {}
     settings = {"ALPACA_PAPER_URL": broker.url, "ALPACA_DATA_URL": broker.url, "BACKLOG_MAX_AGE_SECONDS": "1000000"}
     with platform(**settings) as running:
         probing, other = replace(trader(running, "acme"), quantity="0.01"), trader(running, "globex")
-        late = [at_alpaca(of) for of in (probing, other) for _ in range(ACCOUNTS)]
-        pile_up(late, 1)  # so that every account has been opened once
-        eventually_sent(broker, len(late))
-        for phase in ("before", *PHASES):
-            if phase != "before":
-                broker.mood = phase
-                pile_up(late, orders)
-                time.sleep(1)
-            begun = broker.orders
-            probing.seconds_to_filled("AAPL")
-            seconds[phase] = [probing.seconds_to_filled("AAPL") for _ in range(probes)]
-            sent[phase] = broker.orders - begun
-            print(f"  {phase}: p50 {1000 * median(seconds[phase]):.0f} ms, {sent[phase]} orders of the other broker")
+        with trading([at_alpaca(of) for of in (probing, other) for _ in range(ACCOUNTS)]):
+            eventually_sent(broker, ORDERS_A_SECOND)
+            for phase in ("before", *PHASES):
+                broker.mood = "prompt" if phase == "before" else phase
+                time.sleep(BEGINNING_SECONDS)
+                before, began = broker.orders, time.monotonic()
+                seconds[phase] = [probing.seconds_to_filled("AAPL") for _ in range(probes)]
+                sent[phase] = (broker.orders - before) / (time.monotonic() - began)
+                p50, p99 = (1000 * percentile(seconds[phase], part) for part in (0.5, 0.99))
+                print(f"  {phase}: p50 {p50:.0f} ms, p99 {p99:.0f} ms; {sent[phase]:.0f} orders a second there")
     broker.server.shutdown()
     return seconds, sent
 
@@ -153,17 +172,17 @@ def ratios(seconds: dict[str, list[float]]) -> list[Ratio]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--orders", type=int, default=ORDERS, help="of each account at the other broker, in each phase")
     parser.add_argument("--probes", type=int, default=PROBES)
     chosen = parser.parse_args()
-    seconds, sent = measure(chosen.orders, chosen.probes)
+    seconds, sent = measure(chosen.probes)
     found = ratios(seconds)
     notes = (
-        f"{2 * ACCOUNTS} accounts of two organizations, each with {ORDERS} orders in each phase, at a broker that "
-        f"answers {LATE_SECONDS:g} s late (`late`; it received {sent['late']} orders meanwhile), never (`silent`), or "
-        f"ends every connection (`away`). {PROBES} market orders of one of the two at the paper broker, one by one."
+        f"{2 * ACCOUNTS} accounts of two organizations with {ORDERS_A_SECOND} orders a second at a broker that answers "
+        f"at once (before: it received {sent['before']:.0f} a second), {LATE_SECONDS:g} s late (`late`: "
+        f"{sent['late']:.0f} a second), never (`silent`), or ends every connection (`away`). {PROBES} market orders of "
+        f"one of the two at the paper broker, one by one, in each phase."
     )
-    if (chosen.orders, chosen.probes) == (ORDERS, PROBES):
+    if chosen.probes == PROBES:
         report("Late broker", found, versions=("python",), command="make bench NAME=late_broker", notes=notes)
     else:
         print(*found, sep="\n")

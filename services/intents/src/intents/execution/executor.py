@@ -200,14 +200,24 @@ class Executor:
             VERDICTS.labels(*names).inc(count)
         if any(type_ == "REPLACE" for type_, _ in verdicts):
             self._replaced.set()
-        ended = by_lane(result.command for result in batch if isinstance(result, DispatchResult))
-        is_worth_a_claim = [self.lanes[name].end(commands) for name, commands in ended.items()]
+        ended: defaultdict[str, list[DispatchResult]] = defaultdict(list)
+        for result in batch:
+            if isinstance(result, DispatchResult):
+                ended[result.command.lane].append(result)
+        is_worth_a_claim = [self.lanes[name].end(results) | self._recall(name) for name, results in ended.items()]
         if any(is_worth_a_claim):
             self.wake()
 
+    def _recall(self, name: str) -> bool:
+        """Whether something is due that an open circuit has kept waiting: all that has, once it has closed."""
+        broker, _, environment = name.rpartition(" ")
+        recalled = self.lanes[name].recalled(self.dispatcher.breaker(broker, environment).is_open_for)
+        recall = partial(store.recall, self.connections.autocommit(), recalled)
+        return bool(recalled and unless_unavailable("intents-executor", recall, 0))
+
 
 def by_lane(commands: Iterable[LeasedCommand]) -> dict[str, list[LeasedCommand]]:
-    found = defaultdict(list)
+    found: defaultdict[str, list[LeasedCommand]] = defaultdict(list)
     for command in commands:
         found[command.lane].append(command)
     return dict(found)
