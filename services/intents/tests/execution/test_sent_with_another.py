@@ -141,6 +141,27 @@ def test_a_query_that_fails_makes_nothing_unknown() -> None:
         run(market, stop())
 
 
+def test_a_leg_that_was_adopted_is_read_and_nothing_is_sent() -> None:
+    market = Market({"b2": leg()})
+
+    assert run(market, stop(broker_order_id="b2")) == LegFound(leg())
+    assert run(market, stop(broker_order_id="b2", started_before=LONG_AGO, status=Status.PENDING_CANCEL)) == LegFound(
+        leg()
+    )
+    assert market.sent == []
+
+
+@pytest.mark.parametrize("started_before", [None, LONG_AGO])
+def test_an_adopted_leg_that_cannot_be_read_is_read_later(started_before: Any) -> None:
+    market = Market({"b2": leg()}, errors={"order": OutcomeUnknown("http_500")})
+    given = stop(broker_order_id="b2", started_before=started_before)
+
+    with pytest.raises(NotSent):
+        run(market, given)
+    looks = [run(Market(), replace(given, absences=count)) for count in (0, LOOKS)]
+    assert [look.code for look in looks] == [None, OPERATOR_REQUIRED]
+
+
 def test_a_canceled_stop_is_settled_here_only_if_the_limit_is_not_on_its_way() -> None:
     canceled = stop(status=Status.PENDING_CANCEL)
 

@@ -13,8 +13,7 @@ from typing import TypeVar
 from chassis import crashpoints
 from intents.execution.call_log import OrderEntry
 from intents.execution.clock import elapsed
-from intents.execution.model.commands import LeasedCommand, Pair
-from intents.execution.model.exit_pairs import find_leg
+from intents.execution.model.commands import LeasedCommand
 from intents.execution.model.local_decisions import FRESH_SECONDS, TOO_OLD, is_fresh, not_to_be_sent
 from intents.execution.model.verdicts import (
     OPERATOR_REQUIRED,
@@ -25,6 +24,7 @@ from intents.execution.model.verdicts import (
     Unknown,
     Verdict,
 )
+from intents.execution.pair_queries import find_as_leg, read_before
 from intents.model import Spec
 from tip_brokers import (
     OPEN,
@@ -33,7 +33,6 @@ from tip_brokers import (
     ClientIds,
     DuplicateClientOrderId,
     NewOrder,
-    NotSent,
     NotWritten,
     Order,
     OrderStatus,
@@ -46,7 +45,6 @@ QUIET_MARGIN_SECONDS = 1.0
 ABSENCES_TO_GIVE_UP = 3  # a quiet period apart from each other
 CANCEL_ATTEMPTS = 5  # polls of a cancel that the broker took in and does not carry out
 OPERATOR_SECONDS = 10.0
-LEADER_SECONDS = 0.25  # until what becomes of the order that may have taken this one along is read again
 HOLDER_LOST_SECONDS = 0.25  # by when it has a new session, or the lock is confirmed again
 
 T = TypeVar("T")
@@ -101,9 +99,7 @@ class Dispatch:
 
 def _create(dispatch: Dispatch) -> Verdict:
     broker, command = dispatch.broker, dispatch.command
-    if command.leader and (verdict := _sent_with(broker, command, command.leader)):
-        return verdict
-    if earlier := _sent_before(broker, command):
+    if earlier := find_as_leg(broker, command) or _sent_before(broker, command):
         return earlier
     current, stop = dispatch.stopped()
     if stop:
@@ -149,22 +145,12 @@ def _stop_exit(spec: Spec) -> StopExit:
     return StopExit(Decimal(spec.terms["stop_price"]), spec.price("limit_price"))
 
 
-def _sent_with(broker: OrderEntry, command: LeasedCommand, leader: Pair) -> Verdict | None:
-    """The order as part of the leader's; None if that went without it or not at all: then it is sent by itself."""
-    if not leader.is_settled:
-        return RetryLater(LEADER_SECONDS, "sibling_is_sent")
-    found = _read_before(command, lambda: broker.find(leader.client_order_id, command.symbol))
-    if verdict := find_leg(command, leader, found):
-        return verdict
-    return None if command.started_before else not_to_be_sent(command)
-
-
 def _replace(dispatch: Dispatch) -> Verdict:
     broker, command = dispatch.broker, dispatch.command
     target = command.broker_order_id or ""
     if earlier := _sent_before(broker, command):
         return OrderFound(earlier.order, _reread(broker, command)) if isinstance(earlier, OrderFound) else earlier
-    seen = _read_before(command, lambda: tuple(_unended(broker, command)))
+    seen = read_before(command, lambda: tuple(_unended(broker, command)))
     if refused := _not_replaceable(command, seen):
         return refused
     current, stop = dispatch.stopped()
@@ -251,16 +237,6 @@ def _cancel(dispatch: Dispatch) -> Verdict:
 
 
 _VERBS: dict[str, Callable[[Dispatch], Verdict]] = {"CREATE": _create, "REPLACE": _replace, "CANCEL": _cancel}
-
-
-def _read_before(command: LeasedCommand, read: Callable[[], T]) -> T:
-    """A read before the first send: that it failed does not make anything unknown."""
-    try:
-        return read()
-    except OutcomeUnknown as error:
-        if command.started_before:
-            raise
-        raise NotSent(error.reason) from error
 
 
 def _query(read: Callable[[], T]) -> T:

@@ -134,6 +134,11 @@ class LeasedCommand:
         return self.pair if self.pair.is_started or (self.pair.is_settled and self.pair.is_sent) else None
 
     @property
+    def adopted(self) -> str | None:
+        """The broker's id of the leg that its CREATE has turned out to be, which is to be read once more."""
+        return self.broker_order_id if self.type == "CREATE" else None
+
+    @property
     def owner(self) -> Owner:
         return Owner(self.organization_id, self.environment, self.entitlements)
 

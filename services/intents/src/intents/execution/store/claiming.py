@@ -36,10 +36,12 @@ _WAS_USED = (
     """EXISTS (SELECT FROM intents.broker_login l WHERE l.account_id = o.account_id AND l.credential = o.credential)"""
 )
 # Under which credential the order in question is at the broker: that which may have been sent before, or that which is
-# to be replaced or canceled, or that with which it may have been sent. None for a CREATE that nobody has sent.
+# to be replaced or canceled, or that with which it may have been sent. None for a CREATE that nobody has sent. A CREATE
+# that has an order at the broker has it as a leg of another one: it is only to be read there.
+_HAS_NO_ORDER = "a.type = 'CREATE' AND t.broker_order_id IS NULL"
 _BOUND = f"""
-    CASE WHEN a.type = 'CREATE' AND {_STARTED_BEFORE} IS NULL THEN p.pair ->> 'credential'
-         WHEN a.type = 'CREATE' THEN (
+    CASE WHEN {_HAS_NO_ORDER} AND {_STARTED_BEFORE} IS NULL THEN p.pair ->> 'credential'
+         WHEN {_HAS_NO_ORDER} THEN (
              SELECT credential FROM intents.broker_order o
              WHERE o.account_id = t.account_id AND o.client_order_id = {of_action_sql("a.id")}
                AND {_WAS_USED})
@@ -115,7 +117,9 @@ _CLAIM = Statement(
             (account_id, client_order_id, intent_id, action_sequence, status, credential)
         SELECT account_id, {of_action_sql("action_id")}, id, sequence, 'STARTED',
                coalesce(bound, best, '{DERIVED}')
-        FROM command t WHERE type <> 'CANCEL' AND (started_before IS NULL OR NOT EXISTS (
+        FROM command t
+        WHERE (type = 'REPLACE' OR (type = 'CREATE' AND broker_order_id IS NULL))
+          AND (started_before IS NULL OR NOT EXISTS (
             SELECT FROM intents.broker_order o WHERE o.account_id = t.account_id
             AND o.client_order_id = {of_action_sql("action_id")} AND o.intent_id = t.id AND {_WAS_USED}))
         ON CONFLICT (account_id, client_order_id) DO UPDATE SET credential = excluded.credential, {_TAKE_OVER}

@@ -36,6 +36,25 @@ def pair_of(intent: str) -> str:
               WHERE g.account_id = {intent}.account_id AND g.id = {intent}.group_id))"""  # noqa: S608
 
 
+def to_be_adopted(account: str, like: str = "") -> str:
+    """A query: symbols of exits that the broker may have got with their siblings, and that their intents have not found
+    there yet. `like`: conditions beside.
+
+    The order by the symbol is for the planner, which otherwise takes an index of all orders of the account.
+    """
+    return f"""
+    SELECT i.symbol FROM (
+        SELECT account_id, id, group_id, symbol FROM intents.intent
+        WHERE account_id = {account} AND status NOT IN ({TERMINAL_SQL})
+          AND group_role IN ({SIBLINGS_SQL}) AND broker_order_id IS NULL {like}
+        ORDER BY symbol OFFSET 0) i
+    WHERE (SELECT paired FROM intents.intent_group g WHERE g.account_id = i.account_id AND g.id = i.group_id)
+      AND (SELECT true FROM intents.intent s
+           WHERE s.account_id = i.account_id AND s.group_id = i.group_id AND s.id <> i.id
+             AND s.group_role IN ({SIBLINGS_SQL})
+             AND (s.submit_started_at IS NOT NULL OR s.broker_order_id IS NOT NULL) LIMIT 1)"""  # noqa: S608
+
+
 _PAIR = Statement(
     "execution_pair",
     ("uuid", "uuid"),
