@@ -24,6 +24,7 @@ from intents.execution.model.verdicts import (
 from intents.model import Spec, Status
 from tip_brokers import NotSent, Order, OutcomeUnknown, StopExit
 
+from .sending import HALTED, an_intent, sending_facts
 from .test_dispatch import LONG_AGO, Market, command, shown
 
 LIMIT = Spec("Limit", {"quantity": "10", "limit_price": "110", "time_in_force": "GTC"})
@@ -160,6 +161,36 @@ def test_an_adopted_leg_that_cannot_be_read_is_read_later(started_before: Any) -
         run(market, given)
     looks = [run(Market(), replace(given, absences=count)) for count in (0, LOOKS)]
     assert [look.code for look in looks] == [None, OPERATOR_REQUIRED]
+
+
+def refused(**more: Any) -> LeasedCommand:
+    """The stop by itself, on an account that a halt keeps from sending it."""
+    return command(spec=STOP, facts=sending_facts(account_switch=HALTED, **more))
+
+
+def test_a_stop_that_is_refused_before_the_limit_is_sent_does_not_go_with_it() -> None:
+    market = Market()
+
+    assert isinstance(run(market, limit(), refreshed=limit(stop_command=refused())), OrderFound)
+    assert [sent.stop_exit for sent in market.sent] == [None]
+
+
+def test_a_stop_that_controls_delay_is_waited_for() -> None:
+    """Sent after the Limit it would find the position reserved for that."""
+    market, child = Market(), replace(an_intent(spec=STOP), group_role="stop_loss")
+
+    waits = run(market, limit(), refreshed=limit(stop_command=refused(intent=child)))
+
+    assert isinstance(waits, RetryLater) and waits.code == "TRADING_HALTED" and waits.seconds > 0
+    assert market.sent == []
+
+
+def test_a_stop_that_nothing_refuses_goes_with_the_limit() -> None:
+    market = Market()
+
+    run(market, limit(), refreshed=limit(stop_command=command(spec=STOP)))
+
+    assert [sent.stop_exit for sent in market.sent] == [StopExit(Decimal(90), Decimal(89))]
 
 
 def test_a_canceled_stop_is_settled_here_only_if_the_limit_is_not_on_its_way() -> None:

@@ -5,7 +5,7 @@ that nothing was done.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import TypeVar
@@ -80,16 +80,21 @@ class Dispatch:
     def stopped(self) -> tuple["Dispatch", Verdict | None]:
         """Before something is sent: with facts that are fresh, and why it may not be.
 
-        A stop that goes with it may have been canceled since the claim, because this was not on its way yet.
+        A stop that goes with it may have been canceled since the claim, because this was not on its way yet; or be
+        refused by now, like any order.
         """
         current = self
         if elapsed() - self.command.snapshot.at > FRESH_SECONDS / 2 or self.command.stop:
             command = self.refresh(self.command)
             if command is None:
                 return self, TOO_OLD
-            current = Dispatch(self.broker, command, self.refresh, self.may_send)
+            current = replace(self, command=command)
             if decided := not_to_be_sent(command):
                 return current, TOO_OLD if command.started_before else decided
+            if refused := command.stop_command and not_to_be_sent(command.stop_command):
+                if isinstance(refused, RetryLater):
+                    return current, refused  # sent after the other, it would find the position reserved for that one
+                current = replace(current, command=command.alone)  # its own command ends it, once this one is there
         if not self.may_send():
             return current, RetryLater(HOLDER_LOST_SECONDS, "holder_lost")
         if elapsed() + self.broker.call_seconds > self.command.lease_ends:

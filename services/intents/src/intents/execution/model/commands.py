@@ -1,6 +1,6 @@
 """Commands under a lease, with everything that the executor has to know to send them; and those unresolved."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
@@ -38,6 +38,7 @@ class Pair(NamedTuple):
     is_sent: bool
     is_accepted: bool
     """Whether it may be at the broker, and whether the broker has shown it."""
+    intent_id: UUID | None = None
 
 
 class ClaimSnapshot(NamedTuple):
@@ -116,6 +117,9 @@ class LeasedCommand:
     """Whether its intent is a leg of an order group: then what becomes of it may concern the other legs."""
     pair: Pair | None = None
     """Of the CREATE of an exit that is one order with another one."""
+    stop_command: "LeasedCommand | None" = None
+    """The CREATE of the stop that is sent with it, as if that were sent by itself: with the facts that decide about it,
+    once these are read."""
 
     @property
     def client_order_id(self) -> str:
@@ -125,6 +129,11 @@ class LeasedCommand:
     def stop(self) -> Spec | None:
         """The other exit, if it is sent with this one."""
         return self.pair.spec if self.pair and leads(self.spec) and self.pair.is_held else None
+
+    @property
+    def alone(self) -> "LeasedCommand":
+        """The command without the stop."""
+        return replace(self, pair=self.pair and self.pair._replace(is_held=False), stop_command=None)
 
     @property
     def leader(self) -> Pair | None:

@@ -15,7 +15,7 @@ from intents.execution.model.commands import DERIVED, PRICE_WAIT, ClaimSnapshot,
 from intents.execution.model.locked_intent import STARTED, BrokerOrder, Command, LockedIntent, Progress
 from intents.execution.store.credentials import BEST_FIRST
 from intents.execution.store.expressions import ENDED_SQL, IS_DUE, ORGANIZATIONS_WITH_WORK
-from intents.execution.store.pairs import SIBLINGS_SQL, pair_from, pair_of, with_pair
+from intents.execution.store.pairs import SIBLINGS_SQL, pair_from, pair_of, stop_command, with_pair
 from intents.execution.store.sending_facts import with_facts, with_order_facts
 from intents.model import Intent, Spec, Status, SubmitFacts
 from intents.store.facts import facts_from, facts_of
@@ -155,7 +155,7 @@ _CLAIM = Statement(
 
 
 _COMMAND_COLUMNS = {field.name for field in fields(LeasedCommand)} - {
-    "lease_token", "lease_ends", "holder", "facts", "snapshot", "price_wait",
+    "lease_token", "lease_ends", "holder", "facts", "snapshot", "price_wait", "stop_command",
 }  # fmt: skip
 _snapshot_values = attrgetter(*ClaimSnapshot._fields[1:])
 
@@ -231,8 +231,13 @@ def refresh(
     snapshot = command.snapshot._replace(at=read_at)
     read = row._asdict() | {"status": Status(row.status)}
     current = replace(command, **read, snapshot=snapshot, price_wait=price_wait)
-    current = with_facts(tx, with_pair(tx, current))
-    return with_order_facts(tx, current, price_max_age)
+    current = _with_all_facts(tx, with_pair(tx, current), price_max_age)
+    stop = stop_command(current)
+    return replace(current, stop_command=_with_all_facts(tx, stop, price_max_age)) if stop else current
+
+
+def _with_all_facts(tx: Transaction, command: LeasedCommand, price_max_age: timedelta) -> LeasedCommand:
+    return with_order_facts(tx, with_facts(tx, command), price_max_age)
 
 
 def locked_at_claim(command: LeasedCommand) -> LockedIntent:

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 from intents.execution.client_order_id import of_action_sql
 from intents.execution.model.commands import LeasedCommand, Pair
-from intents.model import Spec
+from intents.model import Spec, Status
 from intents.model.groups import SIBLINGS, WAITING_FOR_SIBLING
 from intents.store.statement import Statement, Transaction
 from intents.store.statuses import TERMINAL_SQL
@@ -17,7 +18,7 @@ SIBLINGS_SQL = ", ".join(f"'{role}'" for role in sorted(SIBLINGS))
 def pair_of(intent: str) -> str:
     """A subquery: the other exit of an intent that is one; NULL where each is an order of its own."""
     return f"""(
-        SELECT jsonb_build_object('client_order_id', {of_action_sql("a.id")}, 'spec', s.spec,
+        SELECT jsonb_build_object('client_order_id', {of_action_sql("a.id")}, 'intent_id', s.id, 'spec', s.spec,
             'is_held', s.status = 'PENDING' AND s.reason_code = '{WAITING_FOR_SIBLING}' AND s.open_actions = 0,
             'is_started', s.submit_started_at IS NOT NULL,
             'is_settled', s.done_sequence >= a.sequence OR s.status IN ({TERMINAL_SQL}),
@@ -66,7 +67,7 @@ def pair_from(columns: Mapping[str, Any] | None) -> Pair | None:
     if columns is None:
         return None
     named = {name: columns[name] for name in Pair._fields}
-    return Pair(**{**named, "spec": Spec.from_json(columns["spec"])})
+    return Pair(**{**named, "spec": Spec.from_json(columns["spec"]), "intent_id": UUID(columns["intent_id"])})
 
 
 def with_pair(tx: Transaction, command: LeasedCommand) -> LeasedCommand:
@@ -75,3 +76,12 @@ def with_pair(tx: Transaction, command: LeasedCommand) -> LeasedCommand:
         return command
     [row] = tx.read(_PAIR, (str(command.account_id), str(command.intent_id)))
     return replace(command, pair=pair_from(row.pair))
+
+
+def stop_command(command: LeasedCommand) -> LeasedCommand | None:
+    """The CREATE of the stop that is sent with the command, as if it were sent by itself; without its own facts."""
+    pair = command.pair
+    if command.stop is None or pair is None or pair.intent_id is None:
+        return None
+    alone = replace(command, intent_id=pair.intent_id, spec=pair.spec, quantity=pair.spec.quantity)
+    return replace(alone, status=Status.PENDING, started_before=None, pair=None, stop_command=None)
