@@ -187,3 +187,5 @@ class Unresolved(NamedTuple):
     broker_account: str | None
     broker_order_id: str | None
     order_name: str | None
+    leader: str | None
+    """Of the CREATE of a stop: the client order id of the order as a leg of which the broker may have it."""

@@ -193,8 +193,19 @@ def _apply_resolution(settlement: Settlement, resolution: Resolution) -> None:
         return
     settlement.progress.lease_token = None
     _end_unseen(settlement, resolution.client_order_id, MISSING)
+    if resolution.leg:
+        _apply_named_leg(settlement, resolution.leg, resolution.client_order_id)
+        return
     update = Update.CANCELED if _cancels(settlement, command.type) else _RESOLVED[command.type]
     _complete(settlement, Report(update, settlement.now, reason_code=RESOLVED_BY_OPERATOR, reason=resolution.reason))
+
+
+def _apply_named_leg(settlement: Settlement, leg: Order, own: str) -> None:
+    """The leg that an operator has found, whose word is enough: it is not read once more."""
+    if settlement.progress.submit_started_at is None:
+        settlement.unsent_orders.append(own)
+    adopt(settlement, leg, settlement.orders.get(own))
+    complete_command(settlement)
 
 
 def _apply_out_of_reach(settlement: Settlement, order: OutOfReach) -> None:
