@@ -163,7 +163,7 @@ def _replace(dispatch: Dispatch) -> Verdict:
         return stop
     crashpoints.reach("executor.before_send")
     try:
-        made = broker.replace(target, _change(command, _remaining(command, seen)), current.check)
+        made = broker.replace(target, _change(command, seen), current.check)
     except DuplicateClientOrderId:
         found = _query(lambda: broker.find(command.client_order_id, command.symbol))
         return OrderFound(found, _reread(broker, command)) if found else Unknown("duplicate_not_found")
@@ -189,12 +189,16 @@ def _reread(broker: OrderEntry, command: LeasedCommand) -> tuple[Order, ...]:
 
 
 def _not_replaceable(command: LeasedCommand, seen: tuple[Order, ...]) -> Rejected | None:
-    current = next((order for order in seen if order.broker_order_id == command.broker_order_id), None)
+    current = _current(command, seen)
     if current is None or current.status not in OPEN:
         return Rejected("ORDER_NOT_OPEN", "The order is no longer open.", seen)
     if _remaining(command, seen) <= 0:
         return Rejected("QUANTITY_FILLED", "As much as that is filled already.", seen)
     return None
+
+
+def _current(command: LeasedCommand, seen: tuple[Order, ...]) -> Order | None:
+    return next((order for order in seen if order.broker_order_id == command.broker_order_id), None)
 
 
 def _remaining(command: LeasedCommand, seen: tuple[Order, ...]) -> Decimal:
@@ -206,7 +210,8 @@ def _remaining(command: LeasedCommand, seen: tuple[Order, ...]) -> Decimal:
     return command.spec.quantity - sum(filled, Decimal(0))
 
 
-def _change(command: LeasedCommand, quantity: Decimal) -> Change:
+def _change(command: LeasedCommand, seen: tuple[Order, ...]) -> Change:
+    quantity = _remaining(command, seen)
     return Change(
         command.client_order_id,
         quantity,
@@ -215,7 +220,15 @@ def _change(command: LeasedCommand, quantity: Decimal) -> Change:
         command.spec.price("stop_price"),
         trail_amount=command.spec.price("trail_amount"),
         trail_percent=command.spec.price("trail_percent"),
+        only_prices=_changes_only_prices(command, _current(command, seen), quantity),
     )
+
+
+def _changes_only_prices(command: LeasedCommand, current: Order | None, quantity: Decimal) -> bool:
+    """Of an exit of a pair, which the broker shows as such: whether its new order is for what the old one is for."""
+    intent = command.facts.intent
+    is_same_time = intent is not None and intent.spec.time_in_force == command.spec.time_in_force
+    return is_same_time and current is not None and current.legs is not None and current.quantity == quantity
 
 
 def _cancel(dispatch: Dispatch) -> Verdict:

@@ -1,6 +1,7 @@
 """What a broker is queried for about an exit that it may have got with its sibling, as one order."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from intents.execution.call_log import OrderEntry
@@ -26,7 +27,8 @@ def _sent_with(broker: OrderEntry, command: LeasedCommand, leader: Pair) -> Verd
     """The order as part of the leader's; None if that went without it or not at all."""
     if not leader.is_settled:
         return RetryLater(LEADER_SECONDS, "sibling_is_sent")
-    found = read_before(command, lambda: broker.find(leader.client_order_id, command.symbol))
+    shown = [read_before(command, partial(broker.find, name, command.symbol)) for name in leader.names]
+    found = [order for order in shown if order]
     if verdict := find_leg(command, leader, found):
         return verdict
     return None if command.started_before else not_to_be_sent(command)

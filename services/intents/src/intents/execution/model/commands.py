@@ -38,7 +38,14 @@ class Pair(NamedTuple):
     is_sent: bool
     is_accepted: bool
     """Whether it may be at the broker, and whether the broker has shown it."""
+    latest: str | None = None
+    """The client order id of its order as the broker has it now, which is another one after a REPLACE."""
     intent_id: UUID | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The client order ids by which the broker may show it, the latest last."""
+        return list(dict.fromkeys(filter(None, (self.client_order_id, self.latest))))
 
 
 class ClaimSnapshot(NamedTuple):

@@ -7,7 +7,7 @@ from intents.execution.client_order_id import is_duplicate, is_ours
 from intents.execution.model.commands import LeasedCommand, Pair
 from intents.execution.model.verdicts import OPERATOR_REQUIRED, LegFound, RetryLater
 from intents.model import Intent
-from tip_brokers.protocol import Order
+from tip_brokers.protocol import Order, OrderStatus
 
 LEG_SECONDS = 2.0  # until a broker that does not show the leg of an order is queried again
 LOOKS = 3
@@ -26,12 +26,13 @@ class Wanted(NamedTuple):
         return cls(stop.symbol, stop.order_side, stop.spec.kind)
 
 
-def find_leg(command: LeasedCommand, leader: Pair, found: Order | None) -> LegFound | RetryLater | None:
-    """The order as part of the leader's, which the broker shows as `found`; None if it is not part of that."""
-    if found and (leg := leg_of(found.legs, Wanted.by(command))):
-        return LegFound(leg)
-    is_pair = found.legs is not None if found else leader.is_accepted
-    return not_shown(command) if is_pair else None
+def find_leg(command: LeasedCommand, leader: Pair, found: Sequence[Order]) -> LegFound | RetryLater | None:
+    """The order as part of the leader's, which the broker shows as `found`, with what it was replaced by; None if it is
+    not part of that."""
+    legs = [leg for order in found if (leg := leg_of(order.legs, Wanted.by(command)))]
+    if legs:
+        return LegFound(legs[-1])
+    return not_shown(command) if _is_pair(leader, found) else None
 
 
 def not_shown(command: LeasedCommand) -> RetryLater:
@@ -48,6 +49,15 @@ def leg_of(legs: Sequence[Order] | None, wanted: Wanted) -> Order | None:
 def may_be_leg(client_order_id: str) -> bool:
     """Whether it can be of the broker's making."""
     return not (is_ours(client_order_id) or is_duplicate(client_order_id))
+
+
+def _is_pair(leader: Pair, found: Sequence[Order]) -> bool:
+    """Whether the stop may be part of it. Of an order that was replaced only the one in its place says that it is
+    alone."""
+    if not found:
+        return leader.is_accepted
+    is_replaced = all(order.status is OrderStatus.REPLACED for order in found)
+    return is_replaced or any(order.legs is not None for order in found)
 
 
 def _is_like(leg: Order, wanted: Wanted) -> bool:

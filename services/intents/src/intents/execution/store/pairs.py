@@ -24,7 +24,9 @@ def pair_of(intent: str) -> str:
             'is_settled', s.done_sequence >= a.sequence OR s.status IN ({TERMINAL_SQL}),
             'is_sent', o.status IS NOT NULL AND (o.broker_order_id IS NOT NULL OR o.status <> 'REJECTED'),
             'is_accepted', o.broker_order_id IS NOT NULL,
-            'credential', CASE WHEN o.broker_order_id IS NOT NULL THEN o.credential END)
+            'credential', CASE WHEN o.broker_order_id IS NOT NULL THEN o.credential END,
+            'latest', (SELECT l.client_order_id FROM intents.broker_order l
+                       WHERE l.intent_id = s.id AND l.broker_order_id = s.broker_order_id LIMIT 1))
         FROM intents.intent s
         CROSS JOIN LATERAL (
             SELECT id, sequence FROM intents.action WHERE intent_id = s.id ORDER BY sequence LIMIT 1) a
