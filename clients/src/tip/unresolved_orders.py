@@ -40,12 +40,15 @@ def unresolved() -> None:
         click.echo(f"{order.client_order_id}  {order.type:<8} {order.order_side} {order.symbol}  sent {sent}  {waits}")
         where = order.broker_account or "unknown"
         click.echo(f"    account {order.account_id}, intent {order.intent_id}, account at the broker {where}")
+        if order.leader:
+            click.echo(f"    perhaps a leg of {order.leader}, under a client order id that the broker has made")
 
 
 @click.command()
 @click.argument("client_order_id")
 @click.option("--never-arrived", is_flag=True, help="The broker has no order with this client order id.")
 @click.option("--broker-order-id", help="The broker's id of the order that is there.")
+@click.option("--shown-as", help="Its client order id there. Only of the stop of an exit pair, which the broker names.")
 @click.option("--status", type=click.Choice(list(STATUSES)), help="What became of that order.")
 @click.option("--filled", default="0", show_default=True, help="How much of it is filled.")
 @click.option("--price", help="At which average price.")
@@ -54,6 +57,7 @@ def resolve(
     client_order_id: str,
     never_arrived: bool,
     broker_order_id: str | None,
+    shown_as: str | None,
     status: str | None,
     filled: str,
     price: str | None,
@@ -61,13 +65,15 @@ def resolve(
 ) -> None:
     """Record what an operator has found at the broker about a command that `unresolved` lists.
 
-    Either --never-arrived, or --broker-order-id and --status, with --filled and --price as far as it is filled.
+    Either --never-arrived, or --broker-order-id and --status, with --filled and --price as far as it is filled. The
+    stop of an exit pair is listed with the order as a leg of which the broker may have it: --shown-as says which order
+    was found.
     """
-    if never_arrived == bool(broker_order_id or status):
+    if never_arrived == bool(broker_order_id or status or shown_as):
         raise click.UsageError("say --never-arrived, or give --broker-order-id and --status")
     if not never_arrived and not (broker_order_id and status):
         raise click.UsageError("--broker-order-id and --status go together")
-    found = None if never_arrived else _found(broker_order_id or "", status or "", filled, price)
+    found = None if never_arrived else _found(broker_order_id or "", status or "", filled, price, shown_as)
     with connected() as engine:
         try:
             settled = operator.resolve(engine, client_order_id, found, note)
@@ -77,10 +83,17 @@ def resolve(
             raise Fault("it is recorded, but an order that is still working settles nothing here") from None
         except operator.WasAccepted:
             raise Fault("the broker has accepted this order: give --broker-order-id and --status") from None
+        except operator.NameRequired as missing:
+            raise Fault(
+                f"the broker may have it as a leg of {missing.leader}: give --shown-as, the client order id under "
+                "which it shows the order that you found, so that what it reports later is recognised"
+            ) from None
+        except operator.OtherOrder:
+            raise Fault("what is shown under this client order id is another order: leave --shown-as out") from None
     click.echo(f"tip: {settled.type} of intent {settled.intent_id} is settled")
 
 
-def _found(broker_order_id: str, status: str, filled: str, price: str | None) -> operator.Found:
+def _found(broker_order_id: str, status: str, filled: str, price: str | None, shown_as: str | None) -> operator.Found:
     try:
         quantity, average = Decimal(filled), None if price is None else Decimal(price)
     except InvalidOperation:
@@ -89,7 +102,7 @@ def _found(broker_order_id: str, status: str, filled: str, price: str | None) ->
         raise click.UsageError("--filled must not be negative, and --price must be above zero")
     if quantity > 0 and average is None:
         raise click.UsageError("what is filled has a price: --price")
-    return operator.Found(broker_order_id, STATUSES[status], quantity, average)
+    return operator.Found(broker_order_id, STATUSES[status], quantity, average, shown_as)
 
 
 @contextmanager

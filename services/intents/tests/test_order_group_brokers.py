@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tip_brokers import OrderStatus
-from tip_testing.commands import Body, cancel, create
+from tip_testing.commands import Body, cancel, create, replace
 from tip_testing.identity_fixtures import Organization
 
 from .conftest import Desk
-from .grouping import Broker, bracket, one_cancels_other, one_triggers_other
+from .grouping import Broker, bracket, filled_bracket, one_cancels_other, one_triggers_other
 
 
 def until_canceled(body: Body) -> Body:
@@ -108,3 +108,23 @@ def test_a_cancel_of_the_stop_of_a_pair_that_nobody_has_sent_ends_it(filled: Bro
     filled.send()
 
     assert filled.statuses() == {"entry": "CANCELED", "take_profit": "ACCEPTED", "stop_loss": "CANCELED"}
+
+
+def test_the_time_in_force_of_an_exit_of_a_pair_cannot_be_replaced(filled: Broker, desk: Desk) -> None:
+    filled.send()
+    limit = {"Limit": {"quantity": "6", "limit_price": "111", "time_in_force": "DAY"}}
+
+    answer = desk.submit(replace(filled.legs()["take_profit"]["id"], **limit))
+
+    assert (answer.status_code, answer.json["code"]) == (422, "broker_cannot")
+    assert answer.json["errors"][0]["pointer"] == "/command/payload/spec/Limit/time_in_force"
+
+
+def test_where_each_exit_is_an_order_of_its_own_its_time_in_force_is_free(
+    new_desk: Callable[..., Desk], organization: Organization
+) -> None:
+    desk = new_desk(organization=organization, broker="fix")
+    broker = filled_bracket(desk)
+    limit = {"Limit": {"quantity": "10", "limit_price": "111", "time_in_force": "DAY"}}
+
+    assert desk.submit(replace(broker.legs()["take_profit"]["id"], **limit)).status_code == 201

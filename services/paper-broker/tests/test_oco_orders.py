@@ -142,6 +142,19 @@ def test_a_leg_is_replaced_and_stays_one(client, held):
         client.replace_order_by_id(order.id, ReplaceOrderRequest(limit_price=120))
 
 
+def test_the_stop_is_shown_with_the_limit_that_took_the_place_of_the_first(client, held):
+    order = client.submit_order(exits(held))
+
+    replaced = client.replace_order_by_id(
+        order.id, ReplaceOrderRequest(limit_price=120, client_order_id=f"{held}-replaced")
+    )
+
+    nested = {"nested": "true"}
+    assert client.get(f"/orders/{order.id}", nested)["legs"] is None
+    [stop] = client.get(f"/orders/{replaced.id}", nested)["legs"]
+    assert (stop["id"], stop["status"]) == (str(order.legs[0].id), "held")
+
+
 def test_the_quantity_of_a_leg_is_not_replaced(client, held):
     order = client.submit_order(exits(held))
 

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from tip_broker_alpaca.account import Alpaca, Connection
-from tip_brokers import NewOrder, OutcomeUnknown, StopExit
+from tip_brokers import Change, NewOrder, OutcomeUnknown, StopExit
 
 from .scripted import SHOWN, Scripted
 
@@ -36,6 +36,14 @@ def test_a_pair_is_one_request_with_both_prices(alpaca: Alpaca, scripted: Script
     assert made.legs and [(leg.broker_order_id, leg.client_order_id, leg.kind) for leg in made.legs] == [
         ("b2", "theirs", "Stop")
     ]
+
+
+def test_a_leg_is_replaced_by_its_price_alone(alpaca: Alpaca, scripted: Scripted) -> None:
+    scripted.says(200, {**LEG, "client_order_id": "tip-2"})
+
+    alpaca.replace("b2", Change("tip-2", Decimal(10), "GTC", stop_price=Decimal(95), only_prices=True))
+
+    assert scripted.requests == [("PATCH", "/v2/orders/b2", {"stop_price": "95", "client_order_id": "tip-2"})]
 
 
 def test_a_pair_that_is_found_without_its_leg_is_read_by_its_id(alpaca: Alpaca, scripted: Scripted) -> None:

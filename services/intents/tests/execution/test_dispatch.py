@@ -126,7 +126,7 @@ def test_what_was_sent_stays_sent_whatever_the_next_query_meets(verb, error):
         market.errors = {"order": error}
 
     with pytest.raises(QueryFailed) as failure:
-        run(market, command(type=verb, broker_order_id="b1", orders=known))
+        run(market, command(type=verb, broker_order_id=None if verb == "CREATE" else "b1", orders=known))
 
     assert isinstance(failure.value, OutcomeUnknown) and failure.value.__cause__ is error
     assert len(market.sent) == 1

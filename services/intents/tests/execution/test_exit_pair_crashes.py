@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from tip_testing.commands import replace
 from tip_testing.waiting import eventually
 
-from .pairs import Exits, bought, exits, new_symbol
+from .pairs import Exits, bought, exits, limit, new_symbol
 
 STEPS = (
     "executor.after_claim",
@@ -94,15 +95,74 @@ def test_a_kill_while_the_pair_is_sent_leaves_one_pair(
     assert_one_pair(position)
 
 
+def lose_at(start: Any, position: Exits, *steps: str) -> None:
+    """Have the pair sent by executors of which each dies at its step."""
+    first, *others = steps
+    is_dead = kill(start, first)
+    position.desk.created(exits(position.symbol))
+    is_dead()
+    for step in others:
+        kill(start, step)()
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("step", OF_THE_STOP)
-def test_a_kill_while_the_stop_is_found_leaves_one_pair(
+def test_a_kill_while_the_stop_is_read_leaves_one_pair(
     step: str, position: Exits, survivors: Survivors, start: Any
 ) -> None:
     with survivors.stopped(reports=False):
-        is_dead = kill(start, "executor.after_commit")
-        position.desk.created(exits(position.symbol))
-        is_dead()
+        lose_at(start, position, "executor.after_commit", step)
+        assert position.legs()["other"]["broker_order_id"] == position.at_broker()["stop"]["order_id"]
+
+    assert_one_pair(position)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("step", OF_THE_STOP)
+def test_a_kill_while_the_stop_is_searched_leaves_one_pair(
+    step: str, position: Exits, survivors: Survivors, start: Any
+) -> None:
+    """The answer that shows it is lost, and the broker's stream has reported the Limit."""
+    with survivors.stopped(reports=True):
+        lose_at(start, position, "executor.after_send")
+        position.reach(90, one="ACCEPTED", other="PENDING")
         kill(start, step)()
 
     assert_one_pair(position)
+
+
+@pytest.mark.timeout(300)
+def test_a_fill_of_the_stop_is_not_lost_with_whoever_was_to_read_it(
+    position: Exits, survivors: Survivors, start: Any
+) -> None:
+    with survivors.stopped(reports=False):
+        lose_at(start, position, "executor.after_commit", "executor.after_claim")
+        position.paper.quote(position.symbol, "88", "89")
+
+    position.reach(90, one="CANCELED", other="FILLED")
+    assert position.strangers() == []
+    eventually(lambda: [row["quantity"] for row in position.desk.rows("position")] == [0], 60)
+
+
+@pytest.mark.timeout(300)
+def test_a_limit_that_is_replaced_before_its_stop_is_found_keeps_it(
+    position: Exits, survivors: Survivors, start: Any
+) -> None:
+    with survivors.stopped(reports=True):
+        lose_at(start, position, "executor.after_send")
+        position.reach(90, one="ACCEPTED", other="PENDING")
+        due(position, "1 hour")
+        position.desk.created(replace(position.legs()["one"]["id"], **limit("120")))
+
+    eventually(lambda: position.at_broker()["limit"]["limit_price"] == "120", 60)
+    due(position, "0 hours")
+
+    assert_one_pair(position)
+
+
+def due(position: Exits, later: str) -> None:
+    """When the stop is searched next."""
+    position.desk.execute(
+        f"UPDATE intents.intent SET next_attempt_at = now() + interval '{later}' WHERE id = :id",
+        id=position.legs()["other"]["id"],
+    )

@@ -88,6 +88,16 @@ def test_an_exit_is_replaced_by_one_of_the_same_pair(resting: Exits) -> None:
     resting.reach(take_profit="CANCELED", stop_loss="FILLED")
 
 
+def test_the_limit_of_a_pair_is_replaced_and_its_stop_stays(resting: Exits) -> None:
+    resting.desk.created(replace(resting.legs()["take_profit"]["id"], **limit("105")))
+    eventually(lambda: resting.at_broker()["limit"]["limit_price"] == "105", 60)
+    resting.reach(take_profit="ACCEPTED", stop_loss="ACCEPTED")
+
+    resting.paper.quote(resting.symbol, "88", "89")
+
+    resting.reach(take_profit="CANCELED", stop_loss="FILLED")
+
+
 @pytest.mark.parametrize("first", ["limit", "stop"])
 def test_two_exits_of_a_position_are_one_order(first: str, desk: Any, paper: Any, reaches: Callable[..., Any]) -> None:
     symbol = new_symbol(paper)

@@ -9,7 +9,7 @@ import pytest
 
 from intents.execution.client_order_id import client_order_id
 from intents.execution.dispatch import Dispatch
-from intents.execution.model.commands import LeasedCommand, Pair
+from intents.execution.model.commands import KnownOrder, LeasedCommand, Pair
 from intents.execution.model.exit_pairs import LOOKS
 from intents.execution.model.local_decisions import decide_locally
 from intents.execution.model.verdicts import (
@@ -22,8 +22,9 @@ from intents.execution.model.verdicts import (
     Unknown,
 )
 from intents.model import Spec, Status
-from tip_brokers import NotSent, Order, OutcomeUnknown, StopExit
+from tip_brokers import NotSent, Order, OrderStatus, OutcomeUnknown, StopExit
 
+from .sending import HALTED, an_intent, sending_facts
 from .test_dispatch import LONG_AGO, Market, command, shown
 
 LIMIT = Spec("Limit", {"quantity": "10", "limit_price": "110", "time_in_force": "GTC"})
@@ -139,6 +140,108 @@ def test_a_query_that_fails_makes_nothing_unknown() -> None:
 
     with pytest.raises(NotSent):
         run(market, stop())
+
+
+def test_a_leg_that_was_adopted_is_read_and_nothing_is_sent() -> None:
+    market = Market({"b2": leg()})
+
+    assert run(market, stop(broker_order_id="b2")) == LegFound(leg())
+    assert run(market, stop(broker_order_id="b2", started_before=LONG_AGO, status=Status.PENDING_CANCEL)) == LegFound(
+        leg()
+    )
+    assert market.sent == []
+
+
+@pytest.mark.parametrize("started_before", [None, LONG_AGO])
+def test_an_adopted_leg_that_cannot_be_read_is_read_later(started_before: Any) -> None:
+    market = Market({"b2": leg()}, errors={"order": OutcomeUnknown("http_500")})
+    given = stop(broker_order_id="b2", started_before=started_before)
+
+    with pytest.raises(NotSent):
+        run(market, given)
+    looks = [run(Market(), replace(given, absences=count)) for count in (0, LOOKS)]
+    assert [look.code for look in looks] == [None, OPERATOR_REQUIRED]
+
+
+REPLACED = SENT._replace(latest="its replacement")
+
+
+def replaced_at_broker(first: tuple[Order, ...] | None, second: tuple[Order, ...] | None) -> Market:
+    """The Limit as it was, and as it is since a REPLACE, each with these legs."""
+    old = replace(shown("b1", name="the limit", legs=first), status=OrderStatus.REPLACED, replaced_by="b3")
+    return Market({"b1": old, "b3": shown("b3", name="its replacement", legs=second)})
+
+
+@pytest.mark.parametrize("legs", [((leg(),), ()), ((), (leg(),)), ((leg(),), (leg(),)), (None, (leg(),))])
+def test_the_stop_of_a_limit_that_was_replaced_is_found_with_either_of_its_orders(legs: Any) -> None:
+    market = replaced_at_broker(*legs)
+
+    assert run(market, stop(pair=REPLACED)) == LegFound(leg())
+    assert market.sent == []
+
+
+@pytest.mark.parametrize(
+    ("market", "leader"),
+    [
+        (replaced_at_broker((), ()), REPLACED),
+        (replaced_at_broker(None, ()), REPLACED),
+        (replaced_at_broker(None, None), SENT),
+    ],
+    ids=["a pair", "a pair by its replacement", "replaced just now"],
+)
+def test_the_stop_of_a_limit_that_was_replaced_is_not_sent_while_it_may_be_there(market: Market, leader: Pair) -> None:
+    assert isinstance(run(market, stop(pair=leader)), RetryLater)
+    assert market.sent == []
+
+
+def test_the_stop_of_a_limit_that_went_alone_and_was_replaced_is_sent_by_itself() -> None:
+    assert isinstance(run(replaced_at_broker(None, None), stop(pair=REPLACED)), OrderFound)
+
+
+def refused(**more: Any) -> LeasedCommand:
+    """The stop by itself, on an account that a halt keeps from sending it."""
+    return command(spec=STOP, facts=sending_facts(account_switch=HALTED, **more))
+
+
+def test_a_stop_that_is_refused_before_the_limit_is_sent_does_not_go_with_it() -> None:
+    market = Market()
+
+    assert isinstance(run(market, limit(), refreshed=limit(stop_command=refused())), OrderFound)
+    assert [sent.stop_exit for sent in market.sent] == [None]
+
+
+def test_a_stop_that_controls_delay_is_waited_for() -> None:
+    """Sent after the Limit it would find the position reserved for that."""
+    market, child = Market(), replace(an_intent(spec=STOP), group_role="stop_loss")
+
+    waits = run(market, limit(), refreshed=limit(stop_command=refused(intent=child)))
+
+    assert isinstance(waits, RetryLater) and waits.code == "TRADING_HALTED" and waits.seconds > 0
+    assert market.sent == []
+
+
+def test_a_stop_that_nothing_refuses_goes_with_the_limit() -> None:
+    market = Market()
+
+    run(market, limit(), refreshed=limit(stop_command=command(spec=STOP)))
+
+    assert [sent.stop_exit for sent in market.sent] == [StopExit(Decimal(90), Decimal(89))]
+
+
+@pytest.mark.parametrize(
+    ("quantity", "filled", "legs", "only_prices"),
+    [(10, 0, (), True), (10, 4, (), False), (10, 0, None, False), (12, 0, (), False)],
+    ids=["an exit of a pair", "of which some is filled", "an order that is alone", "of another quantity"],
+)
+def test_of_an_exit_of_a_pair_only_the_price_is_replaced(
+    quantity: int, filled: int, legs: Any, only_prices: bool
+) -> None:
+    market = Market({"b1": replace(shown("b1", filled, legs=legs), quantity=Decimal(quantity))})
+    known = (KnownOrder("name of b1", "b1", False, Decimal(0)),)
+
+    run(market, command(type="REPLACE", broker_order_id="b1", orders=known))
+
+    assert [change.only_prices for change in market.sent] == [only_prices]
 
 
 def test_a_canceled_stop_is_settled_here_only_if_the_limit_is_not_on_its_way() -> None:

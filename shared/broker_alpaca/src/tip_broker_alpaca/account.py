@@ -104,8 +104,8 @@ class Alpaca:
 
     def replace(self, broker_order_id: str, change: Change, check: Check = no_check) -> Order:
         body = {
-            "qty": plain(change.quantity),
-            "time_in_force": change.time_in_force.lower(),
+            "qty": None if change.only_prices else plain(change.quantity),
+            "time_in_force": None if change.only_prices else change.time_in_force.lower(),
             "limit_price": plain(change.limit_price),
             "stop_price": plain(change.stop_price),
             "trail": plain(change.trail_amount if change.trail_percent is None else change.trail_percent),

@@ -81,6 +81,9 @@ class Change:
     trail_amount: Decimal | None = None
     trail_percent: Decimal | None = None
     """Whichever of the two the order has: a replacement goes on from the best price so far."""
+    only_prices: bool = False
+    """Of an exit of a pair: whether quantity and time in force are those of the order that it replaces. A broker that
+    changes nothing but prices there is not to be sent them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ that nothing was done.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import TypeVar
@@ -13,8 +13,7 @@ from typing import TypeVar
 from chassis import crashpoints
 from intents.execution.call_log import OrderEntry
 from intents.execution.clock import elapsed
-from intents.execution.model.commands import LeasedCommand, Pair
-from intents.execution.model.exit_pairs import find_leg
+from intents.execution.model.commands import LeasedCommand
 from intents.execution.model.local_decisions import FRESH_SECONDS, TOO_OLD, is_fresh, not_to_be_sent
 from intents.execution.model.verdicts import (
     OPERATOR_REQUIRED,
@@ -25,6 +24,7 @@ from intents.execution.model.verdicts import (
     Unknown,
     Verdict,
 )
+from intents.execution.pair_queries import find_as_leg, read_before
 from intents.model import Spec
 from tip_brokers import (
     OPEN,
@@ -33,7 +33,6 @@ from tip_brokers import (
     ClientIds,
     DuplicateClientOrderId,
     NewOrder,
-    NotSent,
     NotWritten,
     Order,
     OrderStatus,
@@ -46,7 +45,6 @@ QUIET_MARGIN_SECONDS = 1.0
 ABSENCES_TO_GIVE_UP = 3  # a quiet period apart from each other
 CANCEL_ATTEMPTS = 5  # polls of a cancel that the broker took in and does not carry out
 OPERATOR_SECONDS = 10.0
-LEADER_SECONDS = 0.25  # until what becomes of the order that may have taken this one along is read again
 HOLDER_LOST_SECONDS = 0.25  # by when it has a new session, or the lock is confirmed again
 
 T = TypeVar("T")
@@ -82,16 +80,21 @@ class Dispatch:
     def stopped(self) -> tuple["Dispatch", Verdict | None]:
         """Before something is sent: with facts that are fresh, and why it may not be.
 
-        A stop that goes with it may have been canceled since the claim, because this was not on its way yet.
+        A stop that goes with it may have been canceled since the claim, because this was not on its way yet; or be
+        refused by now, like any order.
         """
         current = self
         if elapsed() - self.command.snapshot.at > FRESH_SECONDS / 2 or self.command.stop:
             command = self.refresh(self.command)
             if command is None:
                 return self, TOO_OLD
-            current = Dispatch(self.broker, command, self.refresh, self.may_send)
+            current = replace(self, command=command)
             if decided := not_to_be_sent(command):
                 return current, TOO_OLD if command.started_before else decided
+            if refused := command.stop_command and not_to_be_sent(command.stop_command):
+                if isinstance(refused, RetryLater):
+                    return current, refused  # sent after the other, it would find the position reserved for that one
+                current = replace(current, command=command.alone)  # its own command ends it, once this one is there
         if not self.may_send():
             return current, RetryLater(HOLDER_LOST_SECONDS, "holder_lost")
         if elapsed() + self.broker.call_seconds > self.command.lease_ends:
@@ -101,9 +104,7 @@ class Dispatch:
 
 def _create(dispatch: Dispatch) -> Verdict:
     broker, command = dispatch.broker, dispatch.command
-    if command.leader and (verdict := _sent_with(broker, command, command.leader)):
-        return verdict
-    if earlier := _sent_before(broker, command):
+    if earlier := find_as_leg(broker, command) or _sent_before(broker, command):
         return earlier
     current, stop = dispatch.stopped()
     if stop:
@@ -149,22 +150,12 @@ def _stop_exit(spec: Spec) -> StopExit:
     return StopExit(Decimal(spec.terms["stop_price"]), spec.price("limit_price"))
 
 
-def _sent_with(broker: OrderEntry, command: LeasedCommand, leader: Pair) -> Verdict | None:
-    """The order as part of the leader's; None if that went without it or not at all: then it is sent by itself."""
-    if not leader.is_settled:
-        return RetryLater(LEADER_SECONDS, "sibling_is_sent")
-    found = _read_before(command, lambda: broker.find(leader.client_order_id, command.symbol))
-    if verdict := find_leg(command, leader, found):
-        return verdict
-    return None if command.started_before else not_to_be_sent(command)
-
-
 def _replace(dispatch: Dispatch) -> Verdict:
     broker, command = dispatch.broker, dispatch.command
     target = command.broker_order_id or ""
     if earlier := _sent_before(broker, command):
         return OrderFound(earlier.order, _reread(broker, command)) if isinstance(earlier, OrderFound) else earlier
-    seen = _read_before(command, lambda: tuple(_unended(broker, command)))
+    seen = read_before(command, lambda: tuple(_unended(broker, command)))
     if refused := _not_replaceable(command, seen):
         return refused
     current, stop = dispatch.stopped()
@@ -172,7 +163,7 @@ def _replace(dispatch: Dispatch) -> Verdict:
         return stop
     crashpoints.reach("executor.before_send")
     try:
-        made = broker.replace(target, _change(command, _remaining(command, seen)), current.check)
+        made = broker.replace(target, _change(command, seen), current.check)
     except DuplicateClientOrderId:
         found = _query(lambda: broker.find(command.client_order_id, command.symbol))
         return OrderFound(found, _reread(broker, command)) if found else Unknown("duplicate_not_found")
@@ -198,12 +189,16 @@ def _reread(broker: OrderEntry, command: LeasedCommand) -> tuple[Order, ...]:
 
 
 def _not_replaceable(command: LeasedCommand, seen: tuple[Order, ...]) -> Rejected | None:
-    current = next((order for order in seen if order.broker_order_id == command.broker_order_id), None)
+    current = _current(command, seen)
     if current is None or current.status not in OPEN:
         return Rejected("ORDER_NOT_OPEN", "The order is no longer open.", seen)
     if _remaining(command, seen) <= 0:
         return Rejected("QUANTITY_FILLED", "As much as that is filled already.", seen)
     return None
+
+
+def _current(command: LeasedCommand, seen: tuple[Order, ...]) -> Order | None:
+    return next((order for order in seen if order.broker_order_id == command.broker_order_id), None)
 
 
 def _remaining(command: LeasedCommand, seen: tuple[Order, ...]) -> Decimal:
@@ -215,7 +210,8 @@ def _remaining(command: LeasedCommand, seen: tuple[Order, ...]) -> Decimal:
     return command.spec.quantity - sum(filled, Decimal(0))
 
 
-def _change(command: LeasedCommand, quantity: Decimal) -> Change:
+def _change(command: LeasedCommand, seen: tuple[Order, ...]) -> Change:
+    quantity = _remaining(command, seen)
     return Change(
         command.client_order_id,
         quantity,
@@ -224,7 +220,15 @@ def _change(command: LeasedCommand, quantity: Decimal) -> Change:
         command.spec.price("stop_price"),
         trail_amount=command.spec.price("trail_amount"),
         trail_percent=command.spec.price("trail_percent"),
+        only_prices=_changes_only_prices(command, _current(command, seen), quantity),
     )
+
+
+def _changes_only_prices(command: LeasedCommand, current: Order | None, quantity: Decimal) -> bool:
+    """Of an exit of a pair, which the broker shows as such: whether its new order is for what the old one is for."""
+    intent = command.facts.intent
+    is_same_time = intent is not None and intent.spec.time_in_force == command.spec.time_in_force
+    return is_same_time and current is not None and current.legs is not None and current.quantity == quantity
 
 
 def _cancel(dispatch: Dispatch) -> Verdict:
@@ -251,16 +255,6 @@ def _cancel(dispatch: Dispatch) -> Verdict:
 
 
 _VERBS: dict[str, Callable[[Dispatch], Verdict]] = {"CREATE": _create, "REPLACE": _replace, "CANCEL": _cancel}
-
-
-def _read_before(command: LeasedCommand, read: Callable[[], T]) -> T:
-    """A read before the first send: that it failed does not make anything unknown."""
-    try:
-        return read()
-    except OutcomeUnknown as error:
-        if command.started_before:
-            raise
-        raise NotSent(error.reason) from error
 
 
 def _query(read: Callable[[], T]) -> T:

@@ -1,5 +1,6 @@
 """What only a person can find out: orders whose outcome no credential can query any more."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import NamedTuple
@@ -9,6 +10,7 @@ from sqlalchemy import Engine
 from chassis import db
 from intents.execution import recorder, store
 from intents.execution.model.commands import ORDER, UNWANTED, Unresolved
+from intents.execution.model.exit_pairs import may_be_leg
 from intents.execution.model.inputs import BrokerReport, Resolution
 from intents.store.connections import PreparedConnections
 from tip_brokers import Order, OrderStatus
@@ -26,6 +28,18 @@ class StillUnresolved(Exception):
     """What was found is recorded, and leaves the command or the order as open as it was."""
 
 
+class NameRequired(Exception):
+    """The broker may have it as a leg of the order `leader`: only the name under which it is shown says which it is."""
+
+    def __init__(self, leader: str) -> None:
+        super().__init__(leader)
+        self.leader = leader
+
+
+class OtherOrder(Exception):
+    """The broker shows what was found under a name that no order of this command can have."""
+
+
 class Found(NamedTuple):
     """The order as the operator has seen it at the broker."""
 
@@ -33,6 +47,8 @@ class Found(NamedTuple):
     status: OrderStatus
     filled_quantity: Decimal
     average_price: Decimal | None
+    shown_as: str | None = None
+    """Its client order id there; of a leg the broker makes it."""
 
 
 def unresolved(engine: Engine) -> list[Unresolved]:
@@ -44,17 +60,37 @@ def unresolved(engine: Engine) -> list[Unresolved]:
 def resolve(engine: Engine, client_order_id: str, found: Found | None, note: str) -> Unresolved:
     """Settle a command by what an operator has found at the broker: the order, or that there is none."""
     command = _command(engine, client_order_id)
-    if found is None and command.type in (ORDER, UNWANTED):
-        raise WasAccepted
-    if found is None:
-        given: BrokerReport | Resolution = Resolution(command.account_id, command.intent_id, client_order_id, note)
-    else:
-        given = BrokerReport(command.account_id, _order(command, found), datetime.now(UTC))
-    recorder.record(PreparedConnections(engine), [given])
+    if found and found.shown_as:
+        _refuse_other_order(engine, command, found.shown_as)
+    recorder.record(PreparedConnections(engine), [_input(command, found, note)])
     # A command that has become an open order, which nobody can query either, is settled all the same.
     if any((other.client_order_id, other.type) == (client_order_id, command.type) for other in unresolved(engine)):
         raise StillUnresolved
     return command
+
+
+def _input(command: Unresolved, found: Found | None, note: str) -> BrokerReport | Resolution:
+    resolution = Resolution(command.account_id, command.intent_id, command.client_order_id, note)
+    if found is None:
+        if command.type in (ORDER, UNWANTED):
+            raise WasAccepted
+        return resolution
+    order = _order(command, found)
+    if found.shown_as is None and command.leader:
+        raise NameRequired(command.leader)
+    if found.shown_as in (None, order.client_order_id):
+        return BrokerReport(command.account_id, order, datetime.now(UTC))
+    return resolution._replace(leg=replace(order, client_order_id=found.shown_as))
+
+
+def _refuse_other_order(engine: Engine, command: Unresolved, shown_as: str) -> None:
+    """Only the stop of a pair may have another name than its command, and then one that the broker has made."""
+    if shown_as == (command.order_name or command.client_order_id):
+        return
+    with db.reading(engine) as tx:
+        known = store.intent_of_order(tx, command.account_id, shown_as)
+    if command.leader is None or not may_be_leg(shown_as) or known not in (None, command.intent_id):
+        raise OtherOrder
 
 
 def _command(engine: Engine, client_order_id: str) -> Unresolved:

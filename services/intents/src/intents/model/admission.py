@@ -9,13 +9,13 @@ from uuid import uuid4
 import control_rules
 from intents.model import errors
 from intents.model.actions import Action, Actor, Change, Intent, State, leaves
-from intents.model.groups import EXITS, waits_for_parent, waits_for_sibling
+from intents.model.groups import EXITS, SIBLINGS, waits_for_parent, waits_for_sibling
 from intents.model.lifecycle import TERMINAL, Status, Update, follow
 from intents.model.orders import Cancel, Command, Create, HoldToTotal, Replace
 from intents.model.proposals import counted_quantity, created, replaced
 from intents.model.submission import Caller
 from intents.model.submit_facts import Account, SubmitFacts
-from tip_brokers.capabilities import Replacement, Requested, inability
+from tip_brokers.capabilities import Capabilities, Inability, Replacement, Requested, inability
 
 TRADING_LIVE = "trading_live"
 MOST_REPLACEMENTS = 5  # of one intent by the platform; then the rest is canceled
@@ -79,8 +79,18 @@ def refuse_what_broker_cannot(account: Account, command: Create | Replace, inten
         command.route_strategy if isinstance(command, Create) else None,
         command.extended_hours if isinstance(command, Create) else intent is not None and intent.extended_hours,
     )
-    if found := inability(account.can, requested):
+    if found := inability(account.can, requested) or _of_exit(account.can, command, intent):
         raise errors.BrokerCannot(f"/command/payload{found.pointer}", found.detail, account.broker)
+
+
+def _of_exit(can: Capabilities, command: Create | Replace, intent: Intent | None) -> Inability | None:
+    """Two exits that are one order at the broker have one time in force there, also after one of them is replaced."""
+    if can.shared_exits or isinstance(command, Create) or intent is None or intent.group_role not in SIBLINGS:
+        return None
+    if command.spec.time_in_force == intent.spec.time_in_force:
+        return None
+    detail = f"keeps the time in force of orders that cancel each other, {intent.spec.time_in_force}"
+    return Inability(f"/spec/{command.spec.kind}/time_in_force", detail)
 
 
 def pass_controls(facts: SubmitFacts, command: Create | Replace | HoldToTotal) -> None:

@@ -21,6 +21,8 @@ WAITING_FOR_PARENT = "WAITING_FOR_PARENT"
 WAITING_FOR_SIBLING = "WAITING_FOR_SIBLING"
 """The reason code of a stop that the broker gets with the limit order that excludes it, as one order."""
 FLATTEN = "flatten"
+LEADING_KIND = "Limit"
+"""Of a pair of exits: the kind of the one under whose client order id both are sent."""
 
 
 class GroupKind(NamedTuple):
@@ -90,7 +92,7 @@ def are_paired(account: Account | None, command: Create, group: OrderGroup) -> b
 
 def leads(spec: Spec) -> bool:
     """Of a pair of exits: whether it is the one under whose client order id both are sent."""
-    return spec.kind == "Limit"
+    return spec.kind == LEADING_KIND
 
 
 def waits_for_parent(intent: Intent) -> bool:

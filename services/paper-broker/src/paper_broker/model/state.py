@@ -116,8 +116,11 @@ class State:
         return next((leg for leg in legs if leg.open and leg.is_held_leg != order.is_held_leg), None)
 
     def stop_leg(self, order: Order) -> Order | None:
-        """The stop of an `oco` order as it was sent or what replaced it, of its limit leg; None of any other order."""
-        if order.oco_id is None or order.is_held_leg:
+        """The stop of an `oco` order or what replaced it, of its latest limit leg; None of any other order.
+
+        Alpaca does not say which of two limit legs shows it: no client may rely on the first.
+        """
+        if order.oco_id is None or order.is_held_leg or order.replaced_by:
             return None
         legs = [self.orders[leg_id] for leg_id in self._legs[order.oco_id]]
         return next(leg for leg in reversed(legs) if leg.is_held_leg)

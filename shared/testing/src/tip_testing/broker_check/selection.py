@@ -38,6 +38,7 @@ FILLING = frozenset({
     "test_an_order_by_its_notional_fills_for_that_much_money",
     "test_a_target_and_a_stop_for_one_position_both_rest",
     "test_two_exits_sent_as_one_order_both_rest_until_one_is_canceled",
+    "test_an_exit_is_replaced_in_its_price_and_the_one_sent_with_it_stays",
     "test_fills_are_listed_each_under_one_id",
     "test_a_filled_order_shows_its_quantity_and_price",
     "test_positions_follow_fills",

@@ -5,7 +5,8 @@ from decimal import ROUND_DOWN, Decimal
 
 import pytest
 
-from tip_brokers.protocol import OPEN, Broker, NewOrder, Order, OrderStatus, StopExit
+from tip_brokers.capabilities import Replacement
+from tip_brokers.protocol import OPEN, Broker, Change, NewOrder, Order, OrderStatus, StopExit
 from tip_testing.broker_conformance.market import Market, new_client_order_id
 from tip_testing.broker_conformance.notional import NotionalOrders
 from tip_testing.broker_conformance.orders import proves
@@ -58,13 +59,7 @@ class ExitPairs(SharedExits):
         self, canceled: str, market: Market, broker: Broker
     ) -> None:
         """For all that is held: of less, a broker that reserves it for each of them might have enough."""
-        self.needs_exit_pairs(market)
-        _, low, high = self.scale(market)
-        if high is None:
-            pytest.skip("without a latest price nobody knows what is far above it")
-        quantity = self.bought(broker, self.filling(market))
-
-        pair = self.pair(market, market.filling, quantity, high, low)
+        pair = self.far_pair(market, broker)
         target, stop = self.both(broker, broker.create(pair))
 
         assert [order.status in OPEN for order in (target, stop)] == [True, True]
@@ -73,6 +68,39 @@ class ExitPairs(SharedExits):
         broker.cancel((target if canceled == "target" else stop).broker_order_id)
         for order in (target, stop):
             self.ended(broker, order, OrderStatus.CANCELED)
+
+    @proves("exit_pairs")
+    @pytest.mark.parametrize("replaced", ["target", "stop"])
+    def test_an_exit_is_replaced_in_its_price_and_the_one_sent_with_it_stays(
+        self, replaced: str, market: Market, broker: Broker
+    ) -> None:
+        """And the stop is found with the target that was sent, or with the one in its place."""
+        if market.can.replacement is Replacement.NONE:
+            pytest.skip("this broker claims no replacement")
+        pair = self.far_pair(market, broker)
+        target, stop = self.both(broker, broker.create(pair))
+        old, other = (target, stop) if replaced == "target" else (stop, target)
+
+        change = self.new_price(pair, replaced)
+        new = broker.replace(old.broker_order_id, change)
+
+        self.ended(broker, old, OrderStatus.REPLACED)
+        assert [self.shown(broker, order).status in OPEN for order in (new, other)] == [True, True]
+        assert self.shown(broker, new).quantity == pair.quantity
+        if replaced == "target":
+            shown = [broker.find(name, pair.symbol) for name in (pair.client_order_id, change.client_order_id)]
+            legs = {leg.broker_order_id for order in shown if order for leg in order.legs or ()}
+            assert legs == {stop.broker_order_id}
+        broker.cancel(new.broker_order_id)
+        for order in (new, other):
+            self.ended(broker, order, OrderStatus.CANCELED)
+
+    def new_price(self, pair: NewOrder, replaced: str) -> Change:
+        change = Change(new_client_order_id(), pair.quantity, pair.time_in_force, only_prices=True)
+        if replaced == "target":
+            return replace(change, limit_price=(pair.limit_price or Decimal(0)) + 1)
+        stop = pair.stop_exit.stop_price if pair.stop_exit else Decimal(1)
+        return replace(change, stop_price=stop + Decimal("0.01"))
 
     @proves("exit_pairs")
     @pytest.mark.parametrize("filled", ["target", "stop"])
@@ -90,6 +118,15 @@ class ExitPairs(SharedExits):
         both = [target, stop] if filled == "target" else [stop, target]
         self.ended(broker, both[0], OrderStatus.FILLED)
         self.ended(broker, both[1], OrderStatus.CANCELED)
+
+    def far_pair(self, market: Market, broker: Broker) -> NewOrder:
+        """Two exits far above and far below the market, for what is held after a purchase."""
+        self.needs_exit_pairs(market)
+        _, low, high = self.scale(market)
+        if high is None:
+            pytest.skip("without a latest price nobody knows what is far above it")
+        quantity = self.bought(broker, self.filling(market))
+        return self.pair(market, market.filling, quantity, high, low)
 
     def needs_exit_pairs(self, market: Market) -> None:
         if not market.can.exit_pairs:

@@ -1,6 +1,6 @@
 """Commands under a lease, with everything that the executor has to know to send them; and those unresolved."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
@@ -38,6 +38,14 @@ class Pair(NamedTuple):
     is_sent: bool
     is_accepted: bool
     """Whether it may be at the broker, and whether the broker has shown it."""
+    latest: str | None = None
+    """The client order id of its order as the broker has it now, which is another one after a REPLACE."""
+    intent_id: UUID | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The client order ids by which the broker may show it, the latest last."""
+        return list(dict.fromkeys(filter(None, (self.client_order_id, self.latest))))
 
 
 class ClaimSnapshot(NamedTuple):
@@ -118,6 +126,9 @@ class LeasedCommand:
     """Whether its intent is a leg of an order group: then what becomes of it may concern the other legs."""
     pair: Pair | None = None
     """Of the CREATE of an exit that is one order with another one."""
+    stop_command: "LeasedCommand | None" = None
+    """The CREATE of the stop that is sent with it, as if that were sent by itself: with the facts that decide about it,
+    once these are read."""
 
     @property
     def client_order_id(self) -> str:
@@ -129,11 +140,21 @@ class LeasedCommand:
         return self.pair.spec if self.pair and leads(self.spec) and self.pair.is_held else None
 
     @property
+    def alone(self) -> "LeasedCommand":
+        """The command without the stop."""
+        return replace(self, pair=self.pair and self.pair._replace(is_held=False), stop_command=None)
+
+    @property
     def leader(self) -> Pair | None:
         """The exit with which this one may have been sent."""
         if self.pair is None or leads(self.spec):
             return None
         return self.pair if self.pair.is_started or (self.pair.is_settled and self.pair.is_sent) else None
+
+    @property
+    def adopted(self) -> str | None:
+        """The broker's id of the leg that its CREATE has turned out to be, which is to be read once more."""
+        return self.broker_order_id if self.type == "CREATE" else None
 
     @property
     def owner(self) -> Owner:
@@ -175,3 +196,5 @@ class Unresolved(NamedTuple):
     broker_account: str | None
     broker_order_id: str | None
     order_name: str | None
+    leader: str | None
+    """Of the CREATE of a stop: the client order id of the order as a leg of which the broker may have it."""

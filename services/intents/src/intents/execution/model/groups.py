@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
 
+from intents.execution.model.leg_adoption import adopt_shown
 from intents.execution.model.locked_intent import LockedGroup
 from intents.execution.model.settlement import Settlement, append_note, append_order_event, apply_report
 from intents.execution.model.verdicts import GROUP_OVERFILLED, GROUP_UNCOVERED, PARENT_ENDED
@@ -107,7 +108,8 @@ def _arrange_one(legs: _Legs, arrangement: Arrangement) -> None:
     if legs.parent and legs.parent.intent.status in TERMINAL:
         for child in legs.exits:
             arrangement.armed += _let_go(child, legs.base, follows=legs.group.paired and not leads(child.intent.spec))
-    _release_follower(legs.exits)
+    if legs.group.paired:
+        _release_follower(legs.exits)
     for leg in legs.exits:
         left = legs.base - (legs.closed - leg.intent.filled_quantity)
         if not _is_working(leg):
@@ -141,12 +143,15 @@ def _let_go(child: Settlement, filled: Decimal, *, follows: bool) -> bool:
 
 def _release_follower(exits: Iterable[Settlement]) -> None:
     """Whatever became of the order that was to take it along, its own command finds out: it is part of that order, or
-    is to be sent by itself."""
+    is to be sent by itself. What is shown as part of it is the follower's at once, so that no report of it is lost."""
     by_lead = {leads(leg.intent.spec): leg for leg in exits}
     leader, follower = by_lead.get(True), by_lead.get(False)
-    if leader and follower and waits_for_sibling(follower.intent) and _is_settled(leader):
+    if leader is None or follower is None:
+        return
+    if waits_for_sibling(follower.intent) and _is_settled(leader):
         follower.intent = replace(follower.intent, reason_code=None, updated_at=follower.now)
         follower.progress.open_actions, follower.progress.next_attempt_at = 1, follower.now
+    adopt_shown(leader, follower)
 
 
 def _is_settled(leader: Settlement) -> bool:

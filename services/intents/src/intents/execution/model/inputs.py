@@ -28,12 +28,14 @@ class DispatchResult(NamedTuple):
 
 
 class Resolution(NamedTuple):
-    """An operator's word on a command whose outcome nobody could query: it never reached the broker."""
+    """An operator's word on a command whose outcome nobody could query: it never reached the broker, or is this leg."""
 
     account_id: UUID
     intent_id: UUID
     client_order_id: str
     reason: str
+    leg: Order | None = None
+    """Of the stop of an exit pair: the order that the broker has as part of another one."""
 
 
 class OutOfReach(NamedTuple):

@@ -66,7 +66,8 @@ def decide_locally(command: LeasedCommand) -> Verdict | None:
         return TOO_OLD  # it waited for others
     if command.broker is None:
         return _account_gone(command)
-    return None if command.started_before or command.leader else not_to_be_sent(command)
+    may_be_there = command.started_before or command.leader or command.adopted
+    return None if may_be_there else not_to_be_sent(command)
 
 
 def not_to_be_sent(command: LeasedCommand) -> Decided | RetryLater | None:
@@ -173,7 +174,7 @@ def _canceled(command: LeasedCommand) -> Decided:
 
 
 def _account_gone(command: LeasedCommand) -> Verdict:
-    if command.started_before or command.leader:
+    if command.started_before or command.leader or command.adopted:
         return Unknown("The account was deleted while this was sent.", OPERATOR_REQUIRED, GONE_SECONDS)
     updates = {"CREATE": Update.DENIED, "REPLACE": Update.REPLACE_REJECTED, "CANCEL": Update.CANCEL_REJECTED}
     return Decided(updates[command.type], ACCOUNT_NOT_FOUND, "The account was deleted.")

@@ -40,6 +40,7 @@ def apply_order(settlement: Settlement, report: BrokerReport) -> None:
     known = _known(settlement, order)
     if known is None:
         return
+    settlement.legs = order.legs or settlement.legs
     surfaced = known.status == MISSING or known.is_duplicate
     if surfaced and settlement.intent.reason_code == NOT_FOUND_AT_BROKER:
         _found_after_all(settlement, order, moment)

@@ -9,7 +9,7 @@ from intents.execution.model.locked_intent import MISSING, STARTED, BrokerOrder,
 from intents.model import TERMINAL, Intent, Status, reports
 from intents.model.groups import EXITS, SIBLINGS
 from intents.model.reports import Report
-from tip_brokers.protocol import ENDED
+from tip_brokers.protocol import ENDED, Order
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,8 @@ class Settlement:
     calls: list[BrokerCall] = field(default_factory=list)
     unsent_orders: list[str] = field(default_factory=list)
     """Keys of orders that were certainly not sent."""
+    legs: tuple[Order, ...] = ()
+    """What the broker has shown as legs of an order of the intent: the stop that was sent with it."""
 
     @classmethod
     def begin(cls, locked: LockedIntent, policy: QueryPolicy = DEFAULT_POLICY) -> "Settlement":

@@ -7,6 +7,7 @@ from datetime import timedelta
 from intents.execution.client_order_id import client_order_id
 from intents.execution.model.commands import LeasedCommand
 from intents.execution.model.inputs import BrokerReport, DispatchResult, ExecutionInput, OutOfReach, Resolution
+from intents.execution.model.leg_adoption import adopt
 from intents.execution.model.locked_intent import MISSING, LockedIntent
 from intents.execution.model.order_reports import apply_order, end_if_replaced
 from intents.execution.model.settlement import (
@@ -84,9 +85,11 @@ def _apply_result(settlement: Settlement, result: DispatchResult) -> None:
     settlement.progress.lease_token = None
     command = settlement.command
     is_unsettled = command is not None and command.id == leased.action_id
-    if isinstance(verdict, (OrderFound, LegFound)):
-        if isinstance(verdict, LegFound) and is_unsettled:
-            _adopt_leg(settlement, verdict.order, leased)
+    if isinstance(verdict, LegFound):
+        _give_up_own(settlement, leased)
+    if isinstance(verdict, LegFound) and is_unsettled:
+        _apply_leg(settlement, verdict.order, leased)
+    elif isinstance(verdict, (OrderFound, LegFound)):
         _apply_orders(settlement, _shown_by(verdict))
         if is_unsettled and settlement.command:
             _poll_again(settlement, leased)
@@ -99,7 +102,11 @@ def _apply_result(settlement: Settlement, result: DispatchResult) -> None:
 def _apply_unseen(
     settlement: Settlement, verdict: Unknown | RetryLater | Requested | Decided, leased: LeasedCommand
 ) -> None:
-    """A verdict without an order of the broker's."""
+    """A verdict without an order of the broker's. A leg that only a person can read is followed like any order."""
+    if leased.adopted and isinstance(verdict, (Unknown, RetryLater)) and verdict.code == OPERATOR_REQUIRED:
+        _give_up_own(settlement, leased)
+        complete_command(settlement)
+        return
     match verdict:
         case Unknown():
             _apply_unknown(settlement, verdict)
@@ -111,14 +118,22 @@ def _apply_unseen(
             _apply_decided(settlement, verdict, leased)
 
 
-def _adopt_leg(settlement: Settlement, leg: Order, leased: LeasedCommand) -> None:
-    """The order is the intent's from here on, under its own name: by that it is reported."""
-    own = settlement.orders[leased.client_order_id]
-    settlement.orders.setdefault(leg.client_order_id, replace(own, key=leg.client_order_id, executions=set()))
+def _apply_leg(settlement: Settlement, leg: Order, leased: LeasedCommand) -> None:
+    """It is adopted, and read once more; a leg that was adopted before it was read settles the command."""
+    adopt(settlement, leg, settlement.orders.get(leased.client_order_id))
+    if leased.adopted:
+        complete_command(settlement)
+    elif settlement.command:
+        settlement.progress.submit_started_at, settlement.progress.absences = leased.started_before, 0
+        _again(settlement, 0.0)
+
+
+def _give_up_own(settlement: Settlement, leased: LeasedCommand) -> None:
+    """There is no order under the client order id of the command, unless an earlier run has sent it."""
     if leased.started_before is None:
-        settlement.unsent_orders.append(own.key)
+        settlement.unsent_orders.append(leased.client_order_id)
     else:
-        _end_unseen(settlement, own.key, MISSING)
+        _end_unseen(settlement, leased.client_order_id, MISSING)
 
 
 def _shown_by(verdict: Verdict) -> tuple[Order, ...]:
@@ -147,10 +162,7 @@ def _apply_rejected(settlement: Settlement, rejected: Rejected, leased: LeasedCo
 
 
 def _apply_decided(settlement: Settlement, decided: Decided, leased: LeasedCommand) -> None:
-    if leased.started_before is None:
-        settlement.unsent_orders.append(leased.client_order_id)
-    else:
-        _end_unseen(settlement, leased.client_order_id, MISSING)
+    _give_up_own(settlement, leased)
     _complete(
         settlement,
         Report(
@@ -181,8 +193,19 @@ def _apply_resolution(settlement: Settlement, resolution: Resolution) -> None:
         return
     settlement.progress.lease_token = None
     _end_unseen(settlement, resolution.client_order_id, MISSING)
+    if resolution.leg:
+        _apply_named_leg(settlement, resolution.leg, resolution.client_order_id)
+        return
     update = Update.CANCELED if _cancels(settlement, command.type) else _RESOLVED[command.type]
     _complete(settlement, Report(update, settlement.now, reason_code=RESOLVED_BY_OPERATOR, reason=resolution.reason))
+
+
+def _apply_named_leg(settlement: Settlement, leg: Order, own: str) -> None:
+    """The leg that an operator has found, whose word is enough: it is not read once more."""
+    if settlement.progress.submit_started_at is None:
+        settlement.unsent_orders.append(own)
+    adopt(settlement, leg, settlement.orders.get(own))
+    complete_command(settlement)
 
 
 def _apply_out_of_reach(settlement: Settlement, order: OutOfReach) -> None:

@@ -34,7 +34,7 @@ from intents.execution.store.reconciliation import (
 from intents.execution.store.sessions import keep_plans
 from intents.execution.store.shares import Shares
 from intents.execution.store.system_actions import overordered, stale_orders
-from intents.execution.store.unresolved import unresolved_commands
+from intents.execution.store.unresolved import intent_of_order, unresolved_commands
 from intents.execution.store.writing import write, write_last
 
 __all__ = [
@@ -49,6 +49,7 @@ __all__ = [
     "enroll_accounts",
     "hold_account",
     "holders",
+    "intent_of_order",
     "keep_plans",
     "last_logged_before",
     "lease_accounts",

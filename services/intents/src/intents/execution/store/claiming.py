@@ -15,7 +15,7 @@ from intents.execution.model.commands import DERIVED, PRICE_WAIT, ClaimSnapshot,
 from intents.execution.model.locked_intent import STARTED, BrokerOrder, Command, LockedIntent, Progress
 from intents.execution.store.credentials import BEST_FIRST
 from intents.execution.store.expressions import ENDED_SQL
-from intents.execution.store.pairs import SIBLINGS_SQL, pair_from, pair_of, with_pair
+from intents.execution.store.pairs import SIBLINGS_SQL, pair_from, pair_of, stop_command, with_pair
 from intents.execution.store.sending_facts import with_facts, with_order_facts
 from intents.execution.store.shares import DUE, Shares, as_json
 from intents.model import Intent, Spec, Status, SubmitFacts
@@ -37,10 +37,12 @@ _WAS_USED = (
     """EXISTS (SELECT FROM intents.broker_login l WHERE l.account_id = o.account_id AND l.credential = o.credential)"""
 )
 # Under which credential the order in question is at the broker: that which may have been sent before, or that which is
-# to be replaced or canceled, or that with which it may have been sent. None for a CREATE that nobody has sent.
+# to be replaced or canceled, or that with which it may have been sent. None for a CREATE that nobody has sent. A CREATE
+# that has an order at the broker has it as a leg of another one: it is only to be read there.
+_HAS_NO_ORDER = "a.type = 'CREATE' AND t.broker_order_id IS NULL"
 _BOUND = f"""
-    CASE WHEN a.type = 'CREATE' AND {_STARTED_BEFORE} IS NULL THEN p.pair ->> 'credential'
-         WHEN a.type = 'CREATE' THEN (
+    CASE WHEN {_HAS_NO_ORDER} AND {_STARTED_BEFORE} IS NULL THEN p.pair ->> 'credential'
+         WHEN {_HAS_NO_ORDER} THEN (
              SELECT credential FROM intents.broker_order o
              WHERE o.account_id = t.account_id AND o.client_order_id = {of_action_sql("a.id")}
                AND {_WAS_USED})
@@ -94,7 +96,9 @@ _CLAIM = Statement(
             (account_id, client_order_id, intent_id, action_sequence, status, credential)
         SELECT account_id, {of_action_sql("action_id")}, id, sequence, 'STARTED',
                coalesce(bound, best, '{DERIVED}')
-        FROM command t WHERE type <> 'CANCEL' AND (started_before IS NULL OR NOT EXISTS (
+        FROM command t
+        WHERE (type = 'REPLACE' OR (type = 'CREATE' AND broker_order_id IS NULL))
+          AND (started_before IS NULL OR NOT EXISTS (
             SELECT FROM intents.broker_order o WHERE o.account_id = t.account_id
             AND o.client_order_id = {of_action_sql("action_id")} AND o.intent_id = t.id AND {_WAS_USED}))
         ON CONFLICT (account_id, client_order_id) DO UPDATE SET credential = excluded.credential, {_TAKE_OVER}
@@ -130,7 +134,7 @@ _CLAIM = Statement(
 
 
 _COMMAND_COLUMNS = {field.name for field in fields(LeasedCommand)} - {
-    "lease_token", "lease_ends", "holder", "facts", "snapshot", "price_wait",
+    "lease_token", "lease_ends", "holder", "facts", "snapshot", "price_wait", "stop_command",
 }  # fmt: skip
 _snapshot_values = attrgetter(*ClaimSnapshot._fields[1:])
 
@@ -217,8 +221,13 @@ def refresh(
     snapshot = command.snapshot._replace(at=read_at)
     read = row._asdict() | {"status": Status(row.status)}
     current = replace(command, **read, snapshot=snapshot, price_wait=price_wait)
-    current = with_facts(tx, with_pair(tx, current))
-    return with_order_facts(tx, current, price_max_age)
+    current = _with_all_facts(tx, with_pair(tx, current), price_max_age)
+    stop = stop_command(current)
+    return replace(current, stop_command=_with_all_facts(tx, stop, price_max_age)) if stop else current
+
+
+def _with_all_facts(tx: Transaction, command: LeasedCommand, price_max_age: timedelta) -> LeasedCommand:
+    return with_order_facts(tx, with_facts(tx, command), price_max_age)
 
 
 def locked_at_claim(command: LeasedCommand) -> LockedIntent:

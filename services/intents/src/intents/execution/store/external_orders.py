@@ -7,29 +7,18 @@ from uuid import UUID, uuid4
 
 from intents.execution.model.external_orders import payload
 from intents.execution.model.inputs import BrokerReport
-from intents.execution.store.pairs import SIBLINGS_SQL
+from intents.execution.store.pairs import to_be_adopted
 from intents.store.account_head import take_sequences
 from intents.store.connections import OpenTransaction
 from intents.store.statement import Statement
-from intents.store.statuses import TERMINAL_SQL
 
-# An exit that the broker has got with its sibling, and whose intent has not found it there yet. What is not recorded of
-# it now is found with it; an order of somebody else's is reported again. The order by the symbol is for the planner,
-# which otherwise takes an index of all orders of the account.
-_TO_BE_ADOPTED = f"""
-    SELECT FROM (
-        SELECT account_id, id, group_id FROM intents.intent
-        WHERE account_id = $1 AND symbol BETWEEN $8::jsonb ->> 'symbol' AND $8::jsonb ->> 'symbol'
-          AND status NOT IN ({TERMINAL_SQL})
-          AND order_side = $8::jsonb ->> 'order_side' AND spec -> ($8::jsonb ->> 'order_kind') IS NOT NULL
-          AND group_role IN ({SIBLINGS_SQL}) AND broker_order_id IS NULL
-        ORDER BY symbol OFFSET 0) i
-    WHERE (SELECT paired FROM intents.intent_group g WHERE g.account_id = i.account_id AND g.id = i.group_id)
-      AND (SELECT true FROM intents.intent s
-           WHERE s.account_id = i.account_id AND s.group_id = i.group_id AND s.id <> i.id
-             AND s.group_role IN ({SIBLINGS_SQL})
-             AND (s.submit_started_at IS NOT NULL OR s.broker_order_id IS NOT NULL) LIMIT 1)
-"""  # noqa: S608 - a constant
+# An exit that the broker has got with its sibling, and whose intent has not found it there yet, is nobody else's order:
+# what is not recorded of it now is read once it is found. An order that is somebody else's is reported again.
+_TO_BE_ADOPTED = to_be_adopted(
+    "$1",
+    """AND symbol BETWEEN $8::jsonb ->> 'symbol' AND $8::jsonb ->> 'symbol' AND order_side = $8::jsonb ->> 'order_side'
+          AND spec -> ($8::jsonb ->> 'order_kind') IS NOT NULL""",
+)
 # The event follows only if the order is new or has moved on since it was last seen.
 _RECORD = Statement(
     "execution_external_order",

@@ -12,6 +12,7 @@ Both are done under the head of the account's log, so that neither misses the ot
 """
 
 from intents.execution.store.expressions import ENDED_SQL, IN_FLIGHT, UNENDED
+from intents.execution.store.pairs import to_be_adopted
 
 # By how much each position of $3 moves. `held` is the row as it is under its lock.
 MOVED = f"""
@@ -39,7 +40,7 @@ _RECORDED = f"""
 
 # CTEs of a statement that saves a report: `beyond` is what is recorded beyond it by symbol, with what it contains that
 # is not recorded; `unclear` are the symbols of orders of which it is not known what the report contains, because they
-# were filled or sent meanwhile.
+# were filled or sent meanwhile, or have not been found yet as legs of others.
 BEYOND = f"""
     recorded AS MATERIALIZED ({_RECORDED}), beyond AS (
         SELECT symbol, sum(side * greatest(filled_quantity - contained, 0)) AS moved,
@@ -48,6 +49,8 @@ BEYOND = f"""
         FROM recorded GROUP BY symbol
     ), unclear AS (
         SELECT symbol FROM recorded WHERE contained IS NULL
+        UNION
+        {to_be_adopted(":account_id")}
         UNION
         SELECT e.payload ->> 'symbol' FROM intents.account_event e
         WHERE e.account_id = :account_id AND e.sequence > :sequence AND e.type = 'BROKER_TRADE' AND NOT EXISTS (
