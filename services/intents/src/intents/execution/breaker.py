@@ -29,7 +29,7 @@ RECENT_SECONDS = 30.0
 FORGET_SECONDS = 600.0
 RETRIES_PER_SECOND = 5
 """Of what one organization has waiting, so that somebody tries as soon as a pause has ended;"""
-LONGEST_WAIT_SECONDS = 60.0
+LONGEST_WAIT_SECONDS = 300.0
 """and more, if there are so many that some of them would have to wait longer."""
 
 CLOSED, HALF_OPEN, OPEN = 0, 1, 2
