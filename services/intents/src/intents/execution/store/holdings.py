@@ -88,7 +88,8 @@ _RECONCILED = f"""
     WHERE account_id = :account_id AND {_IS_HELD}
 """  # noqa: S608 - a constant
 # Heads before positions, as everywhere. One message: the log is not locked while its sender waits for a processor.
-_SAVE = text(f"{LOCK_EXISTING.text}; {_RECONCILED}; {_BALANCE}; {_POSITIONS}")
+_LOCK = LOCK_EXISTING.text
+_SAVE = text(f"{_LOCK}; {_RECONCILED}; {_BALANCE}; {_POSITIONS}")
 
 
 class SavedHoldings(NamedTuple):
