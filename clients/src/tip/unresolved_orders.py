@@ -46,7 +46,7 @@ def unresolved() -> None:
 
 @click.command()
 @click.argument("client_order_id")
-@click.option("--never-arrived", is_flag=True, help="The broker has no order with this client order id.")
+@click.option("--never-arrived", is_flag=True, help="The broker has no such order, also not as a leg of another.")
 @click.option("--broker-order-id", help="The broker's id of the order that is there.")
 @click.option("--shown-as", help="Its client order id there. Only of the stop of an exit pair, which the broker names.")
 @click.option("--status", type=click.Choice(list(STATUSES)), help="What became of that order.")

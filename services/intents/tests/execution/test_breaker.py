@@ -1,6 +1,5 @@
 """Whose failures keep whom waiting, and for how long."""
 
-from collections import Counter
 from uuid import UUID
 
 import pytest
@@ -11,7 +10,6 @@ from intents.execution.breaker import (
     FORGET_SECONDS,
     HALF_OPEN,
     LONGEST_TRY_SECONDS,
-    LONGEST_WAIT_SECONDS,
     OPEN,
     RETRIES_PER_SECOND,
     TURN_SECONDS,
@@ -210,25 +208,15 @@ def test_commands_turned_back_at_one_moment_are_retried_at_a_fixed_rate_from_the
     fail(breaker, *[A] * FAILURES)
     pause = breaker.wait(A)
 
-    seconds = retries(breaker, A, 100)
+    seconds = retries(breaker, A, 600)
 
-    assert seconds == pytest.approx([pause + number / RETRIES_PER_SECOND for number in range(100)])
-
-
-def test_however_many_wait_none_waits_longer_than_five_minutes_after_the_pause(breaker):
-    fail(breaker, *[A] * FAILURES)
-    pause = breaker.wait(A)
-
-    seconds = retries(breaker, A, 3000)
-
-    assert max(seconds) <= pause + LONGEST_WAIT_SECONDS
-    in_each_second = Counter(int(value - pause) for value in seconds)
-    assert max(in_each_second.values()) <= 2 * 3000 / LONGEST_WAIT_SECONDS, "and they do not come all at once"
+    assert seconds == pytest.approx([pause + number / RETRIES_PER_SECOND for number in range(600)])
+    assert 5.9 < seconds[-1] - seconds[0] < 6
 
 
 def test_a_command_turned_back_again_is_retried_after_those_that_wait_already(clock, breaker):
     fail(breaker, *[A] * FAILURES)
-    *_, last = retries(breaker, A, 100)
+    *_, last = retries(breaker, A, 600)
     clock.now += breaker.wait(A)
     assert breaker.wait(A) == 0, "the first tries"
 

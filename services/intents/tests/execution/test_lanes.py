@@ -9,16 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intents.execution import recorder, store
-from intents.execution.breaker import FAILURES
-from intents.execution.broker_dispatcher import BrokerDispatcher
-from intents.execution.credentials import Credentials
-from intents.execution.executor import Executor
+from intents.execution import store
 from intents.execution.lanes import Lane
-from intents.execution.model.inputs import DispatchResult
-from intents.execution.model.verdicts import CIRCUIT_OPEN, RetryLater, Unknown
 from intents.execution.store import Shares
-from tip_brokers import Brokers, BrokerSettings
 from tip_testing.commands import create, limit
 from tip_testing.waiting import eventually
 
@@ -26,7 +19,7 @@ from ..broker_side import accept
 from ..conftest import Desk
 from .conftest import give_credential
 from .scripted import SHOWN, Scripted
-from .sending import NOW, leased_command
+from .sending import leased_command
 
 LEASE_SECONDS = 600
 SLOW, QUICK = "alpaca paper", "paper paper"
@@ -156,59 +149,3 @@ def test_whatever_is_claimed_of_a_lane_runs_once_and_at_most_so_many_at_a_time(o
 
     assert sorted(ran) == sorted(command.action_id for command in commands)
     assert most[0] <= threads
-
-
-def kept_waiting(command):
-    return DispatchResult(command, RetryLater(50.0, CIRCUIT_OPEN))
-
-
-def test_what_an_open_circuit_kept_waiting_is_due_as_soon_as_it_has_closed(nothing_due, new_desk):
-    desk, other = new_desk(), new_desk()
-    dispatcher = BrokerDispatcher(Brokers(BrokerSettings()), Credentials(desk.deps.engine, "for-tests-only"))
-    executor = Executor(desk.deps.connections, dispatcher, THREADS, LEASE_SECONDS)
-    executor.lanes[QUICK] = lane = Lane(THREADS, THREADS, lambda _command: None)
-    for waiting in (desk, desk, desk, other):
-        waiting.created(create(symbol="SIM.OPEN"))
-    tries, *wait = sorted(
-        store.claim(desk.deps.connections.autocommit(), 1000, LEASE_SECONDS),
-        key=lambda command: command.organization_id == other.organization.id,
-    )
-    lane.in_flight.add([tries, *wait])
-    breaker = dispatcher.breaker("paper", "paper")
-    for organization_id in (desk.organization.id, other.organization.id):
-        for _ in range(FAILURES):
-            breaker.failed(organization_id, connected=True)
-    breaker._several_fail = False  # each has its own
-    put_back = [kept_waiting(command) for command in wait]
-    recorder.record(desk.deps.connections, put_back)
-    executor._recorded(put_back)
-
-    def due():
-        return len(store.claim(desk.deps.connections.autocommit(), 1000, LEASE_SECONDS))
-
-    assert due() == 0
-    breaker.succeeded(desk.organization.id)
-    executor._recorded([DispatchResult(tries, Unknown("for this test"))])
-
-    assert due() == 2, "and those of the other organization wait for their own circuit"
-
-
-def test_what_may_have_been_sent_is_never_recalled():
-    """It has a quiet period to wait for."""
-    lane, begun = Lane(THREADS, THREADS, lambda _command: None), leased_command(started_before=NOW)
-    fresh = leased_command()
-
-    lane.end([kept_waiting(begun), kept_waiting(fresh)])
-
-    assert lane.recalled(lambda _organization_id: True) == {}
-    assert lane.recalled(lambda _organization_id: False) == {fresh.intent_id: fresh.account_id}
-    assert lane.recalled(lambda _organization_id: False) == {}, "and each once"
-
-
-def test_a_command_that_waits_for_another_reason_by_now_is_not_recalled():
-    lane, command = Lane(THREADS, THREADS, lambda _command: None), leased_command()
-
-    lane.end([kept_waiting(command)])
-    lane.end([DispatchResult(command, RetryLater(50.0, "rate_limited"))])
-
-    assert lane.recalled(lambda _organization_id: False) == {}

@@ -131,7 +131,7 @@ def test_an_account_with_commands_under_way_waits_for_itself(desk: Desk) -> None
 
 
 def test_a_long_line_of_one_organization_hides_no_other(desk: Desk, new_desk: Callable[..., Desk], monkeypatch) -> None:
-    monkeypatch.setattr(store.backlog, "MOST_OF_A_LINE", 2)
+    monkeypatch.setattr(store.backlog, "MOST_OF_A_QUEUE", 2)
     loud = new_desk()
     for _ in range(4):
         loud.created(create())

@@ -9,8 +9,7 @@ Each pause is a quarter of the outage so far: however long the broker was away, 
 quarter of that time has passed, and a long outage costs few tries. While the shared circuit is open organizations try
 by turns: each has one try at a time, and a slow one of one organization does not keep the next from its own.
 
-Commands that have to wait are retried one after the other, few at a time: each costs a claim. Once the circuit has
-closed all of them are due (`lanes`); their own time is for what a process that has died kept waiting.
+Commands that have to wait are retried one after the other, so that a backlog of any size costs a fixed rate at most.
 """
 
 import threading
@@ -27,10 +26,8 @@ LONGEST_TRY_SECONDS = 15.0  # after which the result of a try through an open ci
 TURN_SECONDS = 0.5  # from one organization's try to another's, if the first has not ended
 RECENT_SECONDS = 30.0
 FORGET_SECONDS = 600.0
-RETRIES_PER_SECOND = 5
-"""Of what one organization has waiting, so that somebody tries as soon as a pause has ended;"""
-LONGEST_WAIT_SECONDS = 300.0
-"""and more, if there are so many that some of them would have to wait longer."""
+RETRIES_PER_SECOND = 100
+"""Of what one organization has waiting: about what an executor can send of it, in 24 calls of a quarter second each."""
 
 CLOSED, HALF_OPEN, OPEN = 0, 1, 2
 _WORDS = ("closed", "half_open", "open")
@@ -131,15 +128,9 @@ class Breaker:
         with self._lock:
             now = self._clock()
             own = self._of(organization_id, now)
-            retried = max(now + wait, own.last_retries.get(is_cancel, 0.0) + 1 / RETRIES_PER_SECOND)
-            own.last_retries[is_cancel] = now + wait if retried > now + wait + LONGEST_WAIT_SECONDS else retried
+            last = own.last_retries.get(is_cancel, 0.0)
+            own.last_retries[is_cancel] = max(now + wait, last + 1 / RETRIES_PER_SECOND)
             return own.last_retries[is_cancel] - now
-
-    def is_open_for(self, organization_id: UUID) -> bool:
-        """Whether the organization's commands have to wait, but for those that try."""
-        with self._lock:
-            own = self._organizations.get(organization_id)
-            return self._is_shut or (own is not None and own.is_open)
 
     def succeeded(self, organization_id: UUID) -> None:
         """The broker answered: whoever failed before may try again, but an organization that fails answers for it."""

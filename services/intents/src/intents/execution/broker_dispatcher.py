@@ -27,7 +27,6 @@ from intents.execution.metrics import CALL_SECONDS, CIRCUIT, CIRCUITS_OF_ORGANIZ
 from intents.execution.model.commands import DERIVED, LeasedCommand
 from intents.execution.model.local_decisions import OTHER_ACCOUNT, decide_locally, order_to_count
 from intents.execution.model.verdicts import (
-    CIRCUIT_OPEN,
     OPERATOR_REQUIRED,
     REFERENCE_PRICE_UNKNOWN,
     Decided,
@@ -123,7 +122,7 @@ class BrokerDispatcher:
         breaker = self.breaker(command.broker or "", command.environment)
         if (wait := breaker.wait(command.organization_id)) > 0:
             is_cancel = command.type == "CANCEL"
-            return RetryLater(breaker.retry_after(command.organization_id, wait, is_cancel=is_cancel), CIRCUIT_OPEN)
+            return RetryLater(breaker.retry_after(command.organization_id, wait, is_cancel=is_cancel), "circuit_open")
         try:
             for pair in pairs:
                 verdict = self._try(breaker, command, pair, calls)

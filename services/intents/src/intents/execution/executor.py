@@ -62,7 +62,7 @@ class Executor:
     liveness: Liveness | None = None
     """Without one its leases end by the clock alone."""
     lanes: dict[str, Lane] = field(default_factory=dict, init=False)
-    """By name; each since something was claimed of it."""
+    """By name; each is made with the first command that is claimed of it."""
     _alarm: Alarm = field(default_factory=Alarm, init=False)
     _watchful_until: float = field(default=0.0, init=False)
 
@@ -133,8 +133,8 @@ class Executor:
 
     def _pause(self) -> float:
         now = time.monotonic()
-        if busy := [lane.busy_until for lane in self.lanes.values() if now < lane.busy_until]:
-            return min(busy) - now
+        if busy := [lane.busy_until for lane in self.lanes.values() if lane.is_skipped or now < lane.busy_until]:
+            return max(0.0, min(busy) - now)
         if now < self._watchful_until:
             return SOON_SECONDS
         return IDLE_SECONDS if self.liveness and self.liveness.is_idle else SWEEP_SECONDS
@@ -200,24 +200,14 @@ class Executor:
             VERDICTS.labels(*names).inc(count)
         if any(type_ == "REPLACE" for type_, _ in verdicts):
             self._replaced.set()
-        ended: defaultdict[str, list[DispatchResult]] = defaultdict(list)
-        for result in batch:
-            if isinstance(result, DispatchResult):
-                ended[result.command.lane].append(result)
-        is_worth_a_claim = [self.lanes[name].end(results) | self._recall(name) for name, results in ended.items()]
+        ended = by_lane(result.command for result in batch if isinstance(result, DispatchResult))
+        is_worth_a_claim = [self.lanes[name].end(commands) for name, commands in ended.items()]
         if any(is_worth_a_claim):
             self.wake()
 
-    def _recall(self, name: str) -> bool:
-        """Whether something is due that an open circuit has kept waiting: all that has, once it has closed."""
-        broker, _, environment = name.rpartition(" ")
-        recalled = self.lanes[name].recalled(self.dispatcher.breaker(broker, environment).is_open_for)
-        recall = partial(store.recall, self.connections.autocommit(), recalled)
-        return bool(recalled and unless_unavailable("intents-executor", recall, 0))
-
 
 def by_lane(commands: Iterable[LeasedCommand]) -> dict[str, list[LeasedCommand]]:
-    found: defaultdict[str, list[LeasedCommand]] = defaultdict(list)
+    found = defaultdict(list)
     for command in commands:
         found[command.lane].append(command)
     return dict(found)

@@ -7,7 +7,7 @@ and accounts share (`fair_share`).
 import queue
 import threading
 import time
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -15,8 +15,6 @@ from uuid import UUID
 from intents.execution.account_limiter import AccountConcurrencyLimiter
 from intents.execution.in_flight import ClaimBudget, InFlight
 from intents.execution.model.commands import LeasedCommand
-from intents.execution.model.inputs import DispatchResult
-from intents.execution.model.verdicts import CIRCUIT_OPEN, RetryLater, Verdict
 
 NEWCOMER_SECONDS = 0.1  # how often a busy lane is searched for organizations of which it has nothing in flight
 MOST_IN_FLIGHT = 1_000
@@ -31,10 +29,10 @@ class Lane:
     last_turn: UUID = field(default=UUID(int=0), init=False)
     """The organization of which something was claimed last."""
     busy_until: float = field(default=0.0, init=False)
-    """Until then nothing is claimed, unless there is ample room."""
+    """Until then nothing is claimed, unless there is ample room;"""
+    is_skipped: bool = field(default=False, init=False)
+    """so it was at the last claim."""
     in_flight: InFlight = field(default_factory=InFlight, init=False)
-    _kept_waiting: defaultdict[UUID, dict[UUID, UUID]] = field(default_factory=lambda: defaultdict(dict), init=False)
-    """By organization: the intents, with their accounts, that an open circuit keeps waiting."""
     _more: bool = field(default=True, init=False)
     _left_out: bool = field(default=False, init=False)
     """Whether the last claim took nothing of accounts that had as many calls as they may."""
@@ -50,11 +48,12 @@ class Lane:
     def budget(self) -> ClaimBudget:
         """What may be claimed now."""
         budget = self.in_flight.budget(self._most_in_flight(), self.limiter.blocked())
+        now = time.monotonic()
+        self.is_skipped = not budget.is_ample and now < self.busy_until
+        if self.is_skipped:
+            return budget._replace(total=0)
         if budget.is_ample:
             return budget
-        now = time.monotonic()
-        if now < self.busy_until:
-            return budget._replace(total=0)
         self.busy_until = now + NEWCOMER_SECONDS
         return budget
 
@@ -71,34 +70,10 @@ class Lane:
                 self._put(command)
         return at_once
 
-    def end(self, recorded: Sequence[DispatchResult]) -> bool:
+    def end(self, recorded: Sequence[LeasedCommand]) -> bool:
         """These are settled or put back; whether it is worth while to claim at once."""
-        self.in_flight.remove(result.command for result in recorded)
-        for result in recorded:
-            self._note(result.command, result.verdict)
+        self.in_flight.remove(recorded)
         return self._more or (self._left_out and not self.limiter.blocked())
-
-    def _note(self, command: LeasedCommand, verdict: Verdict) -> None:
-        """What may have been sent before is not noted: it has a quiet period to wait for as well."""
-        is_kept = isinstance(verdict, RetryLater) and verdict.reason == CIRCUIT_OPEN and command.started_before is None
-        with self._lock:
-            waiting = self._kept_waiting[command.organization_id]
-            waiting.pop(command.intent_id, None)
-            if is_kept:
-                waiting[command.intent_id] = command.account_id
-            if not waiting:
-                del self._kept_waiting[command.organization_id]
-
-    def recalled(self, is_open_for: Callable[[UUID], bool]) -> dict[UUID, UUID]:
-        """The intents, with their accounts, that no circuit keeps waiting any more; each is named once."""
-        with self._lock:
-            organizations = list(self._kept_waiting)
-        free = [organization_id for organization_id in organizations if not is_open_for(organization_id)]
-        found: dict[UUID, UUID] = {}
-        with self._lock:
-            for organization_id in free:
-                found |= self._kept_waiting.pop(organization_id, {})
-        return found
 
     def close(self) -> None:
         """Finish what is in flight."""

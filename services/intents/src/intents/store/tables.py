@@ -123,7 +123,13 @@ intent = Table(
     CheckConstraint(f"status IN ({ALL_SQL})", name="status"),
     CheckConstraint("outcome IN ('unknown')", name="outcome"),
 )
-Index("intent_work_idx", intent.c.organization_id, intent.c.next_attempt_at, postgresql_where=text("open_actions > 0"))
+Index(
+    "intent_work_idx",
+    intent.c.lane,
+    intent.c.organization_id,
+    intent.c.next_attempt_at,
+    postgresql_where=text("open_actions > 0"),
+)
 Index("intent_open_idx", intent.c.account_id, intent.c.symbol, postgresql_where=text(f"status NOT IN ({TERMINAL_SQL})"))
 position = Table(
     "position",

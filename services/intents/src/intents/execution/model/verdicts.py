@@ -61,10 +61,6 @@ class Unknown(NamedTuple):
     seconds: float | None = None
 
 
-CIRCUIT_OPEN = "circuit_open"
-"""Why a command is put back whose broker nobody reaches."""
-
-
 class RetryLater(NamedTuple):
     """Nothing was done. With a `code` the intent shows why it waits."""
 

@@ -14,7 +14,7 @@ from intents.execution.store.account_reads import (
     save_pace,
 )
 from intents.execution.store.backlog import anything_waits, waiting_accounts
-from intents.execution.store.claiming import claim, locked_at_claim, recall, refresh
+from intents.execution.store.claiming import claim, locked_at_claim, refresh
 from intents.execution.store.credentials import hold_account
 from intents.execution.store.external_orders import record_external_orders
 from intents.execution.store.holdings import SavedHoldings, save_holdings
@@ -61,7 +61,6 @@ __all__ = [
     "orders_of_deleted_accounts",
     "overordered",
     "postpone_read",
-    "recall",
     "record_external_orders",
     "refresh",
     "release",

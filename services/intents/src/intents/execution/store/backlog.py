@@ -3,18 +3,18 @@
 from sqlalchemy import Connection, text
 
 from intents.execution.model.backlog import WaitingAccount
-from intents.execution.store.expressions import IS_DUE, LINES_WITH_WORK
+from intents.execution.store.expressions import IS_DUE, QUEUES_WITH_WORK
 
-MOST_OF_A_LINE = 5_000  # of what has been due longest: a longer line costs no more to measure
+MOST_OF_A_QUEUE = 5_000  # of what has been due longest: a longer queue costs no more to measure
 
 # A command that an executor has put back is not due before its time, whatever the reason; one that may have been sent
 # is not new.
 _WAITING = text(f"""
-    WITH RECURSIVE line AS ({LINES_WITH_WORK}), waiting AS MATERIALIZED (
+    WITH RECURSIVE queue AS ({QUEUES_WITH_WORK}), waiting AS MATERIALIZED (
         SELECT first.account_id, min(first.next_attempt_at) AS since
-        FROM line CROSS JOIN LATERAL (
+        FROM queue CROSS JOIN LATERAL (
             SELECT i.account_id, i.next_attempt_at, i.submit_started_at FROM intents.intent i
-            WHERE i.lane = line.lane AND i.organization_id = line.organization_id AND {IS_DUE}
+            WHERE i.lane = queue.lane AND i.organization_id = queue.organization_id AND {IS_DUE}
             ORDER BY i.next_attempt_at LIMIT :most
         ) AS first WHERE first.submit_started_at IS NULL GROUP BY first.account_id
     )
@@ -29,7 +29,7 @@ _ANYTHING = text("SELECT EXISTS (SELECT FROM intents.intent WHERE open_actions >
 
 def waiting_accounts(tx: Connection) -> list[WaitingAccount]:
     """The accounts with something waiting, each with the age of the oldest."""
-    return [WaitingAccount(*row) for row in tx.execute(_WAITING, {"most": MOST_OF_A_LINE})]
+    return [WaitingAccount(*row) for row in tx.execute(_WAITING, {"most": MOST_OF_A_QUEUE})]
 
 
 def anything_waits(tx: Connection) -> bool:

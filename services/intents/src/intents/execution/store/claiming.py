@@ -176,25 +176,6 @@ def _known_order(columns: Mapping[str, Any]) -> KnownOrder:
     return KnownOrder(**{**columns, "filled_quantity": Decimal(columns["filled_quantity"])})
 
 
-_RECALL = Statement(
-    "execution_recall",
-    ("uuid[]", "uuid[]"),
-    """
-    UPDATE intents.intent i SET next_attempt_at = now()
-    FROM unnest($1, $2) AS waiting (account_id, id)
-    WHERE i.account_id = waiting.account_id AND i.id = waiting.id AND i.open_actions > 0 AND i.lease_until IS NULL
-      AND i.submit_started_at IS NULL AND i.next_attempt_at > now()
-    RETURNING i.id
-    """,
-)
-
-
-def recall(tx: Transaction, intents: Mapping[UUID, UUID]) -> int:
-    """How many of these, given with their accounts, are due from now on: nothing that may have been sent."""
-    accounts, ids = [str(account_id) for account_id in intents.values()], [str(intent_id) for intent_id in intents]
-    return len(tx.write(_RECALL, (accounts, ids)))
-
-
 _REFRESH = Statement(
     "execution_refresh",
     ("uuid", "uuid", "uuid"),

@@ -10,15 +10,15 @@ IS_DUE = """
     i.open_actions > 0 AND i.next_attempt_at <= now() AND (i.lease_until IS NULL OR i.lease_until <= now())"""
 """Of an intent `i`: its next command is to be carried out, and no executor has it."""
 
-LINES_WITH_WORK = """
+QUEUES_WITH_WORK = """
         (SELECT lane, organization_id FROM intents.intent WHERE open_actions > 0
          ORDER BY lane, organization_id LIMIT 1)
         UNION ALL
-        SELECT next.lane, next.organization_id FROM line CROSS JOIN LATERAL (
+        SELECT next.lane, next.organization_id FROM queue CROSS JOIN LATERAL (
             SELECT i.lane, i.organization_id FROM intents.intent i
-            WHERE i.open_actions > 0 AND (i.lane, i.organization_id) > (line.lane, line.organization_id)
+            WHERE i.open_actions > 0 AND (i.lane, i.organization_id) > (queue.lane, queue.organization_id)
             ORDER BY i.lane, i.organization_id LIMIT 1) AS next"""
-"""A recursive query `line`: each organization in each lane, by leaps through the index. A backlog of one costs the
+"""A recursive query `queue`: each organization in each lane, by leaps through the index. A backlog of one costs the
 others nothing."""
 
 ENDED_SQL = ", ".join(f"'{status}'" for status in OrderStatus if status in ENDED)

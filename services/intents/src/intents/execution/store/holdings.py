@@ -85,7 +85,7 @@ _RECONCILED = f"""
     UPDATE intents.broker_account SET reconciled_at = :read_at, read_failures = 0, awaits_reading = false,
         next_read_at = CASE WHEN {NOT_REQUESTED} AND (attempted_at IS NULL OR attempted_at <= :read_at)
                             THEN now() + make_interval(secs => :seconds) ELSE next_read_at END
-    WHERE account_id = :account_id AND {_IS_HELD}
+    WHERE account_id = :account_id AND (CAST(:broker_account AS text) IS NULL OR held_account = :broker_account)
 """  # noqa: S608 - a constant
 # Heads before positions, as everywhere. One message: the log is not locked while its sender waits for a processor.
 _LOCK = LOCK_EXISTING.text

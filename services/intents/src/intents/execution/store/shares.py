@@ -5,14 +5,14 @@ from typing import NamedTuple
 from uuid import UUID
 
 from chassis import strict_json
-from intents.execution.store.expressions import IS_DUE, LINES_WITH_WORK
+from intents.execution.store.expressions import IS_DUE, QUEUES_WITH_WORK
 
 _MAY_BE_TAKEN = f"{IS_DUE} AND i.account_id <> ALL ($4)"
 
 # Of the organizations that have something due in a lane each gives the same number, the first is the one after the last
 # turn. Of what is due only that in accounts that are left out ($4) is gone through. $1 and $8 are the room and the
 # allowances of a lane of which $6 and $7 say nothing.
-DUE = f"""line AS ({LINES_WITH_WORK}
+DUE = f"""queue AS ({QUEUES_WITH_WORK}
     ), known AS MATERIALIZED (
         SELECT * FROM json_to_recordset($6)
             AS known (lane text COLLATE "C", room integer, of_others integer, after uuid)
@@ -22,7 +22,7 @@ DUE = f"""line AS ({LINES_WITH_WORK}
         SELECT lane, organization_id, coalesce(known.room, $1) AS room,
                coalesce(held.allowance, known.of_others, $8) AS allowance,
                coalesce(organization_id <= known.after, false) AS had_its_turn
-        FROM line LEFT JOIN known USING (lane) LEFT JOIN held USING (lane, organization_id)
+        FROM queue LEFT JOIN known USING (lane) LEFT JOIN held USING (lane, organization_id)
     ), waiting AS MATERIALIZED (
         SELECT lane, organization_id, room, allowance, had_its_turn,
                (room + count(*) OVER of_lane - 1) / count(*) OVER of_lane AS share
