@@ -5,13 +5,15 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import httpx
 
+from bench.harness import meanwhile
 from tip_testing.commands import batch, limit
 
 BATCH = 100
@@ -44,19 +46,11 @@ class Desk:
                     raise SystemExit("bench: the orders are not at the broker yet")
                 time.sleep(1)
 
-    @contextmanager
-    def trading(self, events_a_second: float) -> Iterator[None]:
+    def trading(self, events_a_second: float) -> AbstractContextManager[None]:
         """Orders come at that rate while the block lasts."""
-        stop = threading.Event()
-        thread = threading.Thread(target=self._trade, args=(stop, events_a_second / EVENTS_OF_AN_ORDER))
-        thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            thread.join()
+        return meanwhile(partial(self._trade, events_a_second / EVENTS_OF_AN_ORDER))
 
-    def _trade(self, stop: threading.Event, orders_a_second: float) -> None:
+    def _trade(self, orders_a_second: float, stop: threading.Event) -> None:
         with self.client() as client, ThreadPoolExecutor(16) as pool:
             due = time.monotonic()
             while not stop.wait(max(0.0, due - time.monotonic())):

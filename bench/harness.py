@@ -8,7 +8,9 @@ import platform
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -105,6 +107,19 @@ def _version(name: str) -> str:
 def machine() -> str:
     cores = subprocess.run(["getconf", "_NPROCESSORS_ONLN"], capture_output=True, text=True, check=True).stdout.strip()
     return f"{cores} cores, {platform.machine()}, {platform.system()}"
+
+
+@contextmanager
+def meanwhile(work: Callable[[threading.Event], object]) -> Iterator[None]:
+    """Something else goes on in a thread while the block lasts: until the event is set."""
+    stop = threading.Event()
+    thread = threading.Thread(target=work, args=(stop,))
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 def tool(name: str, hint: str) -> str:

@@ -12,9 +12,9 @@ import argparse
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import cycle
 from statistics import median
@@ -23,7 +23,7 @@ from typing import Any
 import requests
 
 from bench.fairness_execution import Trader, trader
-from bench.harness import Ratio, percentile, report
+from bench.harness import Ratio, meanwhile, percentile, report
 from bench.local_platform import platform
 from tip_testing.commands import limit
 
@@ -104,27 +104,15 @@ def at_alpaca(of: Trader) -> Trader:
     return with_credential(Trader(of.base_url, of.api_key, answer.json()["id"]))
 
 
-@contextmanager
-def trading(traders: Sequence[Trader]) -> Iterator[None]:
-    """Orders come at a steady rate while the block lasts."""
-    stop = threading.Event()
-
-    def trade() -> None:
-        session, due = requests.Session(), time.monotonic()
-        for made in cycle(traders):
-            if stop.wait(max(0.0, due - time.monotonic())):
-                return
-            order = limit("AAPL", "1", "1.00")
-            session.post(made.path, json=order, headers=made.headers, timeout=30).raise_for_status()
-            due += 1 / ORDERS_A_SECOND
-
-    thread = threading.Thread(target=trade)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
+def trade(traders: Sequence[Trader], stop: threading.Event) -> None:
+    """Orders at a steady rate."""
+    session, due = requests.Session(), time.monotonic()
+    for made in cycle(traders):
+        if stop.wait(max(0.0, due - time.monotonic())):
+            return
+        order = limit("AAPL", "1", "1.00")
+        session.post(made.path, json=order, headers=made.headers, timeout=30).raise_for_status()
+        due += 1 / ORDERS_A_SECOND
 
 
 def measure(probes: int) -> tuple[dict[str, list[float]], dict[str, float]]:
@@ -135,7 +123,8 @@ def measure(probes: int) -> tuple[dict[str, list[float]], dict[str, float]]:
     settings = {"ALPACA_PAPER_URL": broker.url, "ALPACA_DATA_URL": broker.url, "BACKLOG_MAX_AGE_SECONDS": "1000000"}
     with platform(**settings) as running:
         probing, other = replace(trader(running, "acme"), quantity="0.01"), trader(running, "globex")
-        with trading([at_alpaca(of) for of in (probing, other) for _ in range(ACCOUNTS)]):
+        trading = [at_alpaca(of) for of in (probing, other) for _ in range(ACCOUNTS)]
+        with meanwhile(partial(trade, trading)):
             eventually_sent(broker, ORDERS_A_SECOND)
             for phase in ("before", *PHASES):
                 broker.mood = "prompt" if phase == "before" else phase

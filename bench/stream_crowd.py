@@ -8,12 +8,12 @@ import asyncio
 import gc
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial
 from uuid import UUID
 
 from bench.crowd import STREAMS_A_USER, crowd, imported_from, tenant
-from bench.harness import Ratio, pairs, report
+from bench.harness import Ratio, meanwhile, pairs, report
 from bench.stream_clients import p99, paced
 from bench.stream_stage import PAIRS, QUICK, Stage, gateway, stage
 
@@ -22,22 +22,10 @@ EVENTS_A_SECOND = 5
 LIMITS = {"STREAMS_PER_PRINCIPAL": "20000", "STREAMS_PER_ORGANIZATION": "20000", "HEARTBEAT_SECONDS": "600"}
 
 
-@contextmanager
-def trading(on: Stage, account_id: UUID) -> Iterator[None]:
-    """Events for the crowd all the while."""
-    stop = threading.Event()
-
-    def trade() -> None:
-        while not stop.wait(1 / EVENTS_A_SECOND):
-            on.append(account_id)
-
-    thread = threading.Thread(target=trade)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
+def trade(on: Stage, account_id: UUID, stop: threading.Event) -> None:
+    """Events for the crowd."""
+    while not stop.wait(1 / EVENTS_A_SECOND):
+        on.append(account_id)
 
 
 def delivered(on: Stage, streams: int, earlier: str | None) -> Callable[[], float]:
@@ -48,7 +36,7 @@ def delivered(on: Stage, streams: int, earlier: str | None) -> Callable[[], floa
             if not streams:
                 return p99(asyncio.run(paced(on, server.target, on.account(), 10, 200)))
             crowded = tenant(on, -(-streams // STREAMS_A_USER))
-            with crowd(crowded, server.target, streams), trading(on, crowded.account_id):
+            with crowd(crowded, server.target, streams), meanwhile(partial(trade, on, crowded.account_id)):
                 return p99(asyncio.run(paced(on, server.target, on.account(), 10, 200)))
 
     return once

@@ -59,10 +59,10 @@ class AccountReads:
         saved = self._save(account_id, broker_account, holdings)
         if not saved.is_held:
             with self.engine.begin() as tx:
-                is_held = store.hold_account(tx, account_id, reference, broker_account)
+                store.hold_account(tx, account_id, reference, broker_account)
             saved = self._save(account_id, broker_account, holdings)
-            if not (is_held and saved.is_held):
-                raise CredentialChanged
+        if not saved.is_held:
+            raise CredentialChanged
         return saved.head
 
     def _save(self, account_id: UUID, broker_account: str, holdings: Holdings) -> store.SavedHoldings:

@@ -37,7 +37,7 @@ RENEW_SECONDS, SHORTEST_RENEW_SECONDS = 1.0, 0.1
 REST_SECONDS, REST_TURN_SECONDS = 5.0, 0.25  # between two renewals while there is no account to follow or to read
 CALM_SECONDS, SOON_SECONDS = 0.05, 0.01  # until the next check of which accounts are due
 RECONCILE_THREADS = 8  # for each broker and environment, of which no organization takes all: see `fair_share`
-MOST_THREADS = 128
+MOST_THREADS = 128  # of all of them together
 FORGOTTEN = timedelta(days=30)  # how far back orders are adopted of an account of which a restored log knows nothing
 
 

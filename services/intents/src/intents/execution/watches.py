@@ -121,9 +121,9 @@ class Watch:
             self.stream = None
 
 
-def by_lane(watches: Iterable[Watch]) -> dict[tuple[str, str], Counter[UUID]]:
+def by_lane(watches: Iterable[Watch]) -> dict[str, Counter[UUID]]:
     """How many of the watches are of each organization, for each broker and environment."""
-    found: defaultdict[tuple[str, str], Counter[UUID]] = defaultdict(Counter)
+    found: defaultdict[str, Counter[UUID]] = defaultdict(Counter)
     for watch in watches:
         found[watch.account.lane][watch.account.organization_id] += 1
     return found

@@ -1,5 +1,4 @@
-"""The tables as SQLAlchemy sees them. They shard by the account, with which every primary key starts but those of
-`log_epoch` and `log_signing_key`."""
+"""The tables as SQLAlchemy sees them. They shard by the account: every primary key but two starts with it."""
 
 from sqlalchemy import (
     BigInteger,
@@ -85,7 +84,7 @@ intent = Table(
     Column("id", Uuid, primary_key=True),
     Column("organization_id", Uuid, nullable=False),
     Column("environment", Text, nullable=False),
-    Column("lane", Text, nullable=False, server_default=""),  # broker and environment: see `intents.store.backlog`
+    Column("lane", Text, nullable=False, server_default=""),  # see `intents.store.backlog`
     Column("symbol", Text, nullable=False),
     Column("order_side", Text, nullable=False),
     Column("route_strategy", Text, nullable=False),
@@ -122,13 +121,7 @@ intent = Table(
     CheckConstraint("filled_quantity >= 0 AND filled_quantity <> 'NaN'", name="filled_quantity"),
     CheckConstraint(f"status IN ({ALL_SQL})", name="status"),
     CheckConstraint("outcome IN ('unknown')", name="outcome"),
-)
-Index(
-    "intent_work_idx",
-    intent.c.lane,
-    intent.c.organization_id,
-    intent.c.next_attempt_at,
-    postgresql_where=text("open_actions > 0"),
+    Index("intent_work_idx", "lane", "organization_id", "next_attempt_at", postgresql_where=text("open_actions > 0")),
 )
 Index("intent_open_idx", intent.c.account_id, intent.c.symbol, postgresql_where=text(f"status NOT IN ({TERMINAL_SQL})"))
 position = Table(

@@ -24,8 +24,9 @@ class WatchedAccount(NamedTuple):
     """Whether more than its broker's updates must show what became of an order or how a position stands."""
 
     @property
-    def lane(self) -> tuple[str, str]:
-        return self.broker, self.environment
+    def lane(self) -> str:
+        """As `LeasedCommand` has it."""
+        return f"{self.broker} {self.environment}"
 
 
 class KnownOpenOrder(NamedTuple):
