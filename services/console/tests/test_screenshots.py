@@ -55,9 +55,9 @@ def account(stack):
     control(stack, made, "PUT", "/limits", LIMITS)
     for symbol, side, spec in ORDERS:
         submit(stack, made, symbol, spec, order_side=side, tags=["momentum"])
+    eventually(lambda: len(with_status(stack, made, "FILLED")) == 4 and len(with_status(stack, made, "ACCEPTED")) == 3)
     control(stack, made, "PUT", "/symbols/TSLA", {"manually_disabled": True, "manual_reason": "earnings tonight"})
     control(stack, made, "PATCH", "/symbols/AAPL/time", {"trading_start": "09:30:00", "trading_end": "16:00:00"})
-    eventually(lambda: len(filled(stack, made)) == 4)
     control(stack, made, "PUT", "/limits", MORE_LIMITS)
     submit(stack, made, "TSLA", {"Market": {"quantity": "5"}})
     submit(stack, made, "MSFT", {"Market": {"quantity": "900"}})
@@ -70,8 +70,8 @@ def credential(stack, account):
     return stack.call("GET", f"/v1/accounts/{account}/credentials")["data"][0]
 
 
-def filled(stack, account):
-    return stack.call("GET", f"/v1/accounts/{account}/orders?status=FILLED")["data"]
+def with_status(stack, account, status):
+    return stack.call("GET", f"/v1/accounts/{account}/orders?status={status}")["data"]
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def values(stack, account):
     live = f"/v1/accounts/{stack.account(environment='live')}/intents"
     for symbol in ("AAPL", "NVDA"):
         stack.call("POST", live, limit(symbol, "5", "1"), key=stack.key(environment="live"))
-    order, shown = filled(stack, account)[0]["intent_id"], credential(stack, account)["id"]
+    order, shown = with_status(stack, account, "FILLED")[0]["intent_id"], credential(stack, account)["id"]
     return {"account_id": account, "credential_id": shown, "key_id": key["id"], "intent_id": order, "symbol": "AAPL"}
 
 
