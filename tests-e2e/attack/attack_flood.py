@@ -14,7 +14,7 @@ import threading
 import time
 from collections import Counter
 
-from attack_http import HttpConnection, NoAnswer
+from attack_http import Answer, HttpConnection, NoAnswer
 
 APART = 10
 """By how much lower the priority of an attacker's process is."""
@@ -47,10 +47,14 @@ def flood(address: tuple[str, int], requests: list[bytes], connections: int, str
 
 def _whole(http: HttpConnection, request: bytes) -> str:
     try:
-        answer = http.exchange(request)
+        return shown(http.exchange(request))
     except NoAnswer:
         http.close()
         return NO_ANSWER
+
+
+def shown(answer: Answer) -> str:
+    """Its status; of a refusal with its code."""
     code = (_CODE if answer.status >= 400 else _PUSHED_BACK).search(answer.body)
     return f"{answer.status} {code[1].decode()}" if code else str(answer.status)
 

@@ -8,20 +8,21 @@ from dataclasses import dataclass, field
 from itertools import count
 from uuid import UUID
 
+from attack_flood import NO_ANSWER, shown
 from attack_http import HttpConnection, NoAnswer, written
 from attack_platform import Platform
 from attack_tenants import JSON, Builder, Tenant, create, keyed
 
 PAUSE_S = 0.04
-ACCEPTED = frozenset({200, 201})
-NO_ANSWER = 0
-Send = Callable[[HttpConnection], int]
+ACCEPTED = frozenset({"200", "201"})
+Send = Callable[[HttpConnection], str]
 
 
 @dataclass
 class Latencies:
     seconds: dict[str, list[float]] = field(default_factory=dict)
-    statuses: dict[str, list[int]] = field(default_factory=dict)
+    statuses: dict[str, list[str]] = field(default_factory=dict)
+    """Of a refusal with its code."""
 
     def p99(self, kind: str) -> float:
         ordered = sorted(self.seconds[kind])
@@ -87,16 +88,16 @@ class Probe:
 
 
 def _whole(request: bytes) -> Send:
-    return lambda http: http.exchange(request).status
+    return lambda http: shown(http.exchange(request))
 
 
 def _opening(request: bytes) -> Send:
     """A new stream, until it is open."""
 
-    def send(http: HttpConnection) -> int:
+    def send(http: HttpConnection) -> str:
         http.send(request)
         status, _ = http.head()
         http.close()
-        return status
+        return str(status)
 
     return send

@@ -69,9 +69,9 @@ def test_an_admin_of_another_organization_is_refused_even_about_its_own_row(
     caller = Caller(client, bearer(other.tokens["admin"]))
     row_id = fail(outbox, organization_id=str(other.id))
 
-    answers = caller.get(PATH), redriven(caller, row_id)
+    answers = [caller.get(PATH), *(redriven(caller, named) for named in (row_id, 10**9, "not-an-id", "9" * 40))]
 
-    assert [(answer.status_code, answer.json["code"]) for answer in answers] == [(403, "forbidden")] * 2
+    assert [(answer.status_code, answer.json["code"]) for answer in answers] == [(403, "forbidden")] * 5
     assert len(rows(outbox)) == 1
 
 

@@ -5,12 +5,11 @@ from typing import cast
 from flask import Blueprint, current_app, g, jsonify, request
 from flask.typing import ResponseReturnValue
 
-from accounts import model, schemas, usecases
+from accounts import schemas, usecases
 from accounts.routes import PAGE, deps
 from chassis.access import allow, page_size
 from chassis.cursors import Cursors
 from chassis.openapi import describe
-from chassis.outbox import LAST_ID
 from chassis.principals import Role, service_account, user
 from chassis.problems import Problem
 
@@ -51,14 +50,7 @@ def list_failed_rows() -> ResponseReturnValue:
     "changes nothing and is answered with the same one.",
 )
 def redrive_row(row_id: str) -> ResponseReturnValue:
-    return jsonify(schemas.FailedOutboxRow().dump(usecases.redrive_row(deps(), g.principal, _row_id(row_id))))
-
-
-def _row_id(text: str) -> int:
-    """A text that no row has for its id names nothing."""
-    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(LAST_ID)) and int(text) <= LAST_ID):
-        raise model.NotFound
-    return int(text)
+    return jsonify(schemas.FailedOutboxRow().dump(usecases.redrive_row(deps(), g.principal, row_id)))
 
 
 def _redriven() -> bool | None:

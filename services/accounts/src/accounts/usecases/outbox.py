@@ -5,7 +5,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from accounts import model
 from accounts.usecases.deps import Deps
 from chassis import db, logs, tenancy
-from chassis.outbox import FailedRow
+from chassis.outbox import LAST_ID, FailedRow
 from chassis.outbox.explanations import cause_of
 from chassis.principals import Kind, Principal
 
@@ -34,17 +34,26 @@ def list_failed_rows(
     return [_shown(row) for row in rows]
 
 
-def redrive_row(deps: Deps, principal: Principal, row_id: int) -> model.FailedRow:
+def redrive_row(deps: Deps, principal: Principal, row_id: str) -> model.FailedRow:
     """Queue a failed row again, as a copy. A row has one: a repetition changes nothing and has the same answer."""
     _check_operator(deps, principal)
+    number = _number(row_id)
     with tenancy.serving_all(), deps.outbox.begin() as tx:
-        copy = deps.outbox.redrive(tx, row_id)
-        row = deps.outbox.failed_row(tx, row_id)
+        copy = deps.outbox.redrive(tx, number)
+        row = deps.outbox.failed_row(tx, number)
         if row is None:
             raise model.NotFound
     if copy is not None:
         _log_change(principal, row)
     return _shown(row)
+
+
+def _number(row_id: str) -> int:
+    """A text that no row has for its id names nothing."""
+    is_number = row_id.isascii() and row_id.isdecimal() and len(row_id) <= len(str(LAST_ID))
+    if not is_number or int(row_id) > LAST_ID:
+        raise model.NotFound
+    return int(row_id)
 
 
 def _check_operator(deps: Deps, principal: Principal) -> None:
