@@ -50,7 +50,7 @@ ENTERED_BY = {
     "quote_pkey": {"account_id", "symbol"},
 }
 # What is to be done or is leased, however much has been done before.
-QUEUES = {"intent_work_idx", "intent_lease_idx"}
+QUEUES = {"intent_work_idx", "intent_waiting_idx", "intent_lease_idx"}
 
 
 def _statements() -> dict[str, Statement]:

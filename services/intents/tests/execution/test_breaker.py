@@ -11,10 +11,11 @@ from intents.execution.breaker import (
     HALF_OPEN,
     LONGEST_TRY_SECONDS,
     OPEN,
-    RETRIES_PER_SECOND,
+    TRIES,
     TURN_SECONDS,
     Breaker,
 )
+from intents.execution.model.tries import NO_LIMIT, Tries
 
 A, B, C, D = (UUID(int=number) for number in range(1, 5))
 
@@ -188,56 +189,55 @@ def test_organizations_that_have_not_tried_for_long_are_forgotten(clock, breaker
     assert len(breaker._organizations) == 1
 
 
-def retries(breaker: Breaker, organization_id: UUID, commands: int) -> list[float]:
-    """When each of so many commands that are turned back now is to be retried."""
-    return [breaker.retry_after(organization_id, breaker.wait(organization_id)) for _ in range(commands)]
+def test_without_an_open_circuit_all_that_waits_may_be_claimed(breaker):
+    fail(breaker, *[A] * (FAILURES - 1))
+    assert breaker.tries() == Tries()
 
-
-def test_a_cancel_is_retried_before_the_orders_that_wait_already(breaker):
-    fail(breaker, *[A] * FAILURES)
-    wait = breaker.wait(A)
-    for _ in range(600):
-        breaker.retry_after(A, wait)
-
-    cancels = [breaker.retry_after(A, wait, is_cancel=True) for _ in range(2)]
-
-    assert cancels == [pytest.approx(wait), pytest.approx(wait + 1 / RETRIES_PER_SECOND)]
-
-
-def test_commands_turned_back_at_one_moment_are_retried_at_a_fixed_rate_from_the_end_of_the_pause(breaker):
-    fail(breaker, *[A] * FAILURES)
-    pause = breaker.wait(A)
-
-    seconds = retries(breaker, A, 600)
-
-    assert seconds == pytest.approx([pause + number / RETRIES_PER_SECOND for number in range(600)])
-    assert 5.9 < seconds[-1] - seconds[0] < 6
-
-
-def test_a_command_turned_back_again_is_retried_after_those_that_wait_already(clock, breaker):
-    fail(breaker, *[A] * FAILURES)
-    *_, last = retries(breaker, A, 600)
-    clock.now += breaker.wait(A)
-    assert breaker.wait(A) == 0, "the first tries"
-
-    [again] = retries(breaker, A, 1)
-
-    assert clock.now + again == pytest.approx(1000 + last + 1 / RETRIES_PER_SECOND)
-
-
-def test_retries_start_anew_once_the_circuit_was_closed(clock, breaker):
-    fail(breaker, *[A] * FAILURES)
-    retries(breaker, A, 600)
+    fail(breaker, A)
     breaker.succeeded(A)
-    for _ in range(FAILURES):
-        assert breaker.wait(A) == 0
-        fail(breaker, A)
 
-    assert retries(breaker, A, 1) == [breaker.wait(A)]
+    assert breaker.tries() == Tries()
 
 
-def test_each_organization_is_retried_at_its_own_rate(breaker):
+def test_of_an_organization_with_an_open_circuit_one_command_may_be_claimed_after_each_pause(clock, breaker):
+    fail(breaker, *[A] * FAILURES)
+    paused = breaker.tries()
+    clock.now += breaker.wait(A)
+    ended = breaker.tries()
+    assert breaker.wait(A) == 0
+
+    assert paused == breaker.tries() == Tries(of={A: 0}), "nor while it tries"
+    assert ended == Tries(of={A: 1})
+    assert ended.in_all == ended.of_each == NO_LIMIT, "of others all may be"
+
+
+def test_of_what_waits_for_the_circuit_of_all_a_few_may_be_claimed_after_each_pause(clock, breaker):
     fail(breaker, *[A] * FAILURES, connected=False)
-    retries(breaker, A, 600)
+    paused = breaker.tries()
+    clock.now += breaker.wait(A)
+    ended = breaker.tries()
+    assert breaker.wait(B) == 0
 
-    assert retries(breaker, B, 1) == [breaker.wait(B)]
+    assert paused == Tries(0, 1, {A: 0})
+    assert ended == Tries(TRIES, 1)
+    assert breaker.tries().in_all == 0, "one at a time"
+
+
+def test_who_has_not_failed_may_try_while_those_who_have_wait(breaker):
+    fail(breaker, *[A, B] * FAILURES)
+    assert breaker.state == OPEN
+
+    assert breaker.tries() == Tries(TRIES, 1, {A: 0, B: 0})
+
+
+def test_a_command_has_failed_until_the_broker_answers_its_organization(breaker):
+    first, second = UUID(int=10), UUID(int=11)
+    breaker.failed(A, connected=True, command_id=first)
+    breaker.succeeded(B)
+
+    breaker.failed(A, connected=False, command_id=second)
+
+    assert breaker.has_failed(A, first) and not breaker.has_failed(B, first)
+    assert not breaker.has_failed(A, second), "that there was no connection is not its doing"
+    breaker.succeeded(A)
+    assert not breaker.has_failed(A, first)

@@ -12,7 +12,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError
 
 import credential_vault
-from intents.execution.breaker import FAILURES, RETRIES_PER_SECOND
+from intents.execution.breaker import FAILURES
 from intents.execution.broker_dispatcher import BrokerDispatcher
 from intents.execution.clock import elapsed
 from intents.execution.credentials import Credentials
@@ -183,10 +183,10 @@ def test_failures_of_one_organization_shut_the_way_to_the_broker_for_nobody_else
     attacker = uuid4()
     for _ in range(3 * FAILURES):
         dispatcher.dispatch(command(organization_id=attacker))
-    dispatcher.breaker("paper", "paper")._organizations[attacker].until = time.monotonic() + 60
+    dispatcher.breakers.of("paper", "paper")._organizations[attacker].until = time.monotonic() + 60
     sent = len(scripted.requests)
 
-    assert dispatcher.circuits() == {"paper paper": "closed"}
+    assert dispatcher.breakers.states() == {"paper paper": "closed"}
     assert dispatcher.dispatch(command(organization_id=attacker)).reason == "circuit_open"
     assert dispatcher.dispatch(command()).reason != "circuit_open" and len(scripted.requests) == sent + 1
 
@@ -196,10 +196,10 @@ def test_a_broker_that_cannot_be_reached_is_out_of_reach_for_all(desk, command):
     dispatcher = BrokerDispatcher(nobody, Credentials(desk.deps.engine, "for-tests-only"))
     for _ in range(FAILURES):
         dispatcher.dispatch(command(organization_id=uuid4()))
-    dispatcher.breaker("paper", "paper")._line.until = time.monotonic() + 60
+    dispatcher.breakers.of("paper", "paper")._line.until = time.monotonic() + 60
 
     assert dispatcher.dispatch(command()).reason == "circuit_open"
-    assert dispatcher.circuits() == {"paper paper": "open"}
+    assert dispatcher.breakers.states() == {"paper paper": "open"}
 
 
 @pytest.fixture
@@ -210,22 +210,24 @@ def failing(
     scripted.says(500, {"message": "oops"})
     for _ in range(FAILURES):
         dispatcher.dispatch(command())
-    dispatcher.breaker("paper", "paper")._organizations[desk.organization.id].until = time.monotonic() + 60
+    dispatcher.breakers.of("paper", "paper")._organizations[desk.organization.id].until = time.monotonic() + 60
     return dispatcher
 
 
 def end_pause(desk: Any, dispatcher: BrokerDispatcher) -> None:
     """One command of the desk's organization may try the broker."""
-    dispatcher.breaker("paper", "paper")._organizations[desk.organization.id].until = 0.0
+    dispatcher.breakers.of("paper", "paper")._organizations[desk.organization.id].until = 0.0
 
 
-def test_what_waits_at_an_open_circuit_comes_back_at_a_fixed_rate(failing, command):
-    began = time.monotonic()
-    waiting = [failing.dispatch(command()) for _ in range(2 * RETRIES_PER_SECOND + 1)]
+def test_what_waits_at_an_open_circuit_stands_in_line_and_what_has_failed_at_its_end(failing, command):
+    unsent, sent = command(), command(started_before=NOW)
 
-    assert {verdict.reason for verdict in waiting} == {"circuit_open"}
-    assert 30 < waiting[0].seconds <= 60, "until the pause ends"
-    assert time.monotonic() + waiting[-1].seconds > began + waiting[0].seconds + 1.99
+    first, waiting = failing.dispatch(sent), failing.dispatch(unsent)
+    failing.breakers.of("paper", "paper").failed(sent.organization_id, connected=True, command_id=sent.action_id)
+    last = failing.dispatch(sent)
+
+    assert {verdict.reason for verdict in (first, waiting, last)} == {"circuit_open"}
+    assert first.waiting_since < waiting.waiting_since == last.waiting_since == NOW
 
 
 def test_a_try_that_ends_in_an_error_of_our_own_does_not_keep_the_next_from_trying(desk, failing, command, monkeypatch):
@@ -252,7 +254,7 @@ def test_a_try_that_never_reached_the_broker_leaves_the_circuit_open(lease_is_lo
     verdict = failing.dispatch(command(age=1.1, opened_account="the account"))
 
     assert isinstance(verdict, RetryLater if lease_is_lost else Decided) and len(scripted.requests) == sent
-    breaker = failing.breaker("paper", "paper")
+    breaker = failing.breakers.of("paper", "paper")
     assert breaker.wait(desk.organization.id) == 0, "the next may try instead"
     assert breaker.wait(desk.organization.id) > 0, "and only one"
 
@@ -263,7 +265,7 @@ def test_a_try_that_never_reached_the_broker_leaves_the_circuit_open(lease_is_lo
     ids=["an adapter that asks for time", "a query that is refused"],
 )
 def test_what_says_nothing_about_the_line_opens_no_circuit(dispatcher, command, error, seconds):
-    breaker, waiting = dispatcher.breaker("paper", "paper"), command()
+    breaker, waiting = dispatcher.breakers.of("paper", "paper"), command()
 
     verdicts = [dispatcher._failed(breaker, waiting, None, error) for _ in range(20)]
 

@@ -9,7 +9,7 @@ Each pause is a quarter of the outage so far: however long the broker was away, 
 quarter of that time has passed, and a long outage costs few tries. While the shared circuit is open organizations try
 by turns: each has one try at a time, and a slow one of one organization does not keep the next from its own.
 
-Commands that have to wait are retried one after the other, so that a backlog of any size costs a fixed rate at most.
+Commands that have to wait are in a queue (`wait_queue`), and `tries` says how many of them may be claimed.
 """
 
 import threading
@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import UUID
+
+from intents.execution.model.tries import Tries
 
 FAILURES = 5  # in a row, before a circuit opens
 PAUSE_PART = 0.25
@@ -26,8 +28,7 @@ LONGEST_TRY_SECONDS = 15.0  # after which the result of a try through an open ci
 TURN_SECONDS = 0.5  # from one organization's try to another's, if the first has not ended
 RECENT_SECONDS = 30.0
 FORGET_SECONDS = 600.0
-RETRIES_PER_SECOND = 100
-"""Of what one organization has waiting: about what an executor can send of it, in 24 calls of a quarter second each."""
+TRIES = 2  # of what waits for the circuit that all share, in one claim
 
 CLOSED, HALF_OPEN, OPEN = 0, 1, 2
 _WORDS = ("closed", "half_open", "open")
@@ -69,8 +70,8 @@ class Organization(Circuit):
     seen_at: float = 0.0
     trying_until: float = 0.0
     """Until when the result of its try through an open circuit is awaited."""
-    last_retries: dict[bool, float] = field(default_factory=dict)
-    """When the last of its waiting commands is to be retried: of the cancels, and of the others."""
+    failed_commands: set[UUID] = field(default_factory=set)
+    """That failed although there was a connection, since the broker last answered."""
 
 
 class Breaker:
@@ -116,37 +117,45 @@ class Breaker:
                 self._trying.add(organization_id)
                 self._tried_at = now
                 self._show(organization_id, own)
-            else:
-                own.last_retries.clear()
             return 0.0
 
-    def retry_after(self, organization_id: UUID, wait: float, *, is_cancel: bool = False) -> float:
-        """Seconds until a command that has to wait so long is to be retried: not before those that wait already.
-
-        Cancels wait for other cancels only: they reduce risk, and come before a backlog of orders.
-        """
+    def tries(self) -> Tries:
+        """How many of the commands that wait may be claimed: without an open circuit all, otherwise those that would
+        pass now."""
         with self._lock:
+            if not (self._is_shut or self._open_organizations):
+                return Tries()
             now = self._clock()
-            own = self._of(organization_id, now)
-            last = own.last_retries.get(is_cancel, 0.0)
-            own.last_retries[is_cancel] = max(now + wait, last + 1 / RETRIES_PER_SECOND)
-            return own.last_retries[is_cancel] - now
+            if not self._is_shut:
+                return Tries(of={id_: int(self._may_pass(id_, now)) for id_ in self._open_organizations})
+            those_who_wait = [id_ for id_ in self._organizations if not self._may_pass(id_, now)]
+            anybody_may = self._left(Organization(), now) <= 0 or len(those_who_wait) < len(self._organizations)
+            return Tries(TRIES if anybody_may else 0, 1, dict.fromkeys(those_who_wait, 0))
+
+    def has_failed(self, organization_id: UUID, command_id: UUID) -> bool:
+        """Whether the command has, although there was a connection, since the broker last answered its organization."""
+        with self._lock:
+            own = self._organizations.get(organization_id)
+            return own is not None and command_id in own.failed_commands
 
     def succeeded(self, organization_id: UUID) -> None:
         """The broker answered: whoever failed before may try again, but an organization that fails answers for it."""
         own = self._organizations.get(organization_id)
-        if own and not (own.failures or self._line.failures or self._several.failures or self._trying):
+        if own and not (
+            own.failures or own.failed_commands or self._line.failures or self._several.failures or self._trying
+        ):
             own.seen_at = self._clock()
             return
         with self._lock:
             own = self._ended(organization_id)
             own.clear()
+            own.failed_commands.clear()
             self._line.clear()
             self._several.clear()
             self._several_fail = False
             self._show(organization_id, own)
 
-    def failed(self, organization_id: UUID, *, connected: bool) -> float:
+    def failed(self, organization_id: UUID, *, connected: bool, command_id: UUID | None = None) -> float:
         """Seconds until the organization's next try. `connected`: the request was written, what failed came after."""
         with self._lock:
             now = self._clock()
@@ -154,6 +163,7 @@ class Breaker:
             self._ended(organization_id)
             if connected:
                 own.fail(now)
+                own.failed_commands |= {command_id} if command_id else set()
                 if was_try:
                     self._line.clear()  # there is a line, whatever has become of the request
                 self._judge_several(now)
@@ -184,6 +194,9 @@ class Breaker:
         if self._is_shut and any(self._organizations[other].trying_until > now for other in self._trying):
             left = max(left, self._tried_at + TURN_SECONDS - now)
         return left
+
+    def _may_pass(self, organization_id: UUID, now: float) -> bool:
+        return self._left(self._organizations[organization_id], now) <= 0
 
     def _open_for(self, own: Organization) -> list[Circuit]:
         shared = [self._several] if self._several_fail else []

@@ -12,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import logs
 from intents.execution.breaker import Breaker
+from intents.execution.breakers import Breakers
 from intents.execution.call_log import CallLog
 from intents.execution.credentials import (
     CredentialChanged,
@@ -23,7 +24,7 @@ from intents.execution.credentials import (
     VaultDown,
 )
 from intents.execution.dispatch import OPERATOR_SECONDS, Dispatch, QueryFailed
-from intents.execution.metrics import CALL_SECONDS, CIRCUIT, CIRCUITS_OF_ORGANIZATIONS
+from intents.execution.metrics import CALL_SECONDS
 from intents.execution.model.commands import DERIVED, LeasedCommand
 from intents.execution.model.local_decisions import OTHER_ACCOUNT, decide_locally, order_to_count
 from intents.execution.model.verdicts import (
@@ -34,6 +35,7 @@ from intents.execution.model.verdicts import (
     Unknown,
     Verdict,
 )
+from intents.execution.wait_queue import waits
 from tip_brokers import (
     Broker,
     BrokerError,
@@ -87,7 +89,7 @@ class BrokerDispatcher:
     """Whether what was claimed under a holder's id may still be sent; see `liveness`."""
     on_unpriced: Callable[[LeasedCommand], None] = lambda _command: None
     """Called for each command that waits for a price, whenever it is put back."""
-    _breakers: dict[tuple[str, str], Breaker] = field(default_factory=dict, init=False)
+    breakers: Breakers = field(default_factory=Breakers, init=False)
     _durations: dict[str, Histogram] = field(default_factory=dict, init=False)
     _paused: dict[UUID, float] = field(default_factory=dict, init=False)
     _refused: dict[UUID, tuple[str, float]] = field(default_factory=dict, init=False)
@@ -119,10 +121,9 @@ class BrokerDispatcher:
         return self._try_all(command, pairs, calls) if pairs else _out_of_reach(command)
 
     def _try_all(self, command: LeasedCommand, pairs: Sequence[KeyPair], calls: CallLog) -> Verdict:
-        breaker = self.breaker(command.broker or "", command.environment)
-        if (wait := breaker.wait(command.organization_id)) > 0:
-            is_cancel = command.type == "CANCEL"
-            return RetryLater(breaker.retry_after(command.organization_id, wait, is_cancel=is_cancel), "circuit_open")
+        breaker = self.breakers.of(command.broker or "", command.environment)
+        if breaker.wait(command.organization_id) > 0:
+            return waits(command, has_failed=breaker.has_failed(command.organization_id, command.action_id))
         try:
             for pair in pairs:
                 verdict = self._try(breaker, command, pair, calls)
@@ -223,14 +224,16 @@ class BrokerDispatcher:
 
     def _failed(self, breaker: Breaker, command: LeasedCommand, pair: KeyPair, error: BrokerError) -> Verdict:
         cause = error.__cause__ if isinstance(error, QueryFailed) else error
-        pause = 0.0
+        connected = not isinstance(cause, Unreachable)
+        pause, is_open = 0.0, False
         if isinstance(cause, (RateLimited, CredentialRefused, Refused)):
             breaker.succeeded(command.organization_id)
         elif isinstance(cause, NotSent) and cause.retry_after is not None:
             breaker.abandon_trial(command.organization_id)  # by the adapter's own wish, which says nothing of the line
             pause = cause.retry_after
         else:
-            pause = breaker.failed(command.organization_id, connected=not isinstance(cause, Unreachable))
+            pause = breaker.failed(command.organization_id, connected=connected, command_id=command.action_id)
+            is_open = pause > 0
         if isinstance(cause, RateLimited):
             self._paused[command.account_id] = time.monotonic() + (cause.retry_after or 1.0)
         if isinstance(cause, CredentialRefused):
@@ -242,6 +245,8 @@ class BrokerDispatcher:
         if isinstance(error, CredentialRefused):
             return self._park(command, _REFUSED)
         reason = error.reason if isinstance(error, NotSent) else type(error).__name__
+        if is_open:
+            return waits(command, has_failed=connected, reason=reason)
         return RetryLater(max(NOT_REACHED_SECONDS, pause), reason)
 
     def _note_refusal(self, command: LeasedCommand, pair: KeyPair) -> None:
@@ -273,18 +278,3 @@ class BrokerDispatcher:
         if broker not in self._durations:
             self._durations[broker] = CALL_SECONDS.labels(broker)
         return self._durations[broker]
-
-    def circuits(self) -> dict[str, str]:
-        """How each way to a broker is: closed, half_open or open. Only those that were tried are known."""
-        with self._lock:
-            return {
-                f"{broker} {environment}": made.state_name for (broker, environment), made in self._breakers.items()
-            }
-
-    def breaker(self, broker: str, environment: str) -> Breaker:
-        with self._lock:
-            key = (broker, environment)
-            if key not in self._breakers:
-                gauges = CIRCUIT.labels(*key), CIRCUITS_OF_ORGANIZATIONS.labels(*key)
-                self._breakers[key] = Breaker(gauges[0].set, gauges[1].set)
-            return self._breakers[key]

@@ -30,7 +30,8 @@ from intents.execution.metrics import CLAIMED, VERDICTS
 from intents.execution.model.commands import LeasedCommand
 from intents.execution.model.inputs import DispatchResult, ExecutionInput
 from intents.execution.model.settlement import DEFAULT_POLICY, QueryPolicy
-from intents.execution.model.verdicts import OrderFound, Unknown
+from intents.execution.model.tries import ALL, Tries
+from intents.execution.model.verdicts import OrderFound, RetryLater, Unknown
 from intents.execution.recorder import Recorder
 from intents.store.connections import PreparedConnections
 
@@ -144,32 +145,40 @@ class Executor:
         budgets = {name: lane.budget() for name, lane in self.lanes.items()}
         if budgets and not any(budget.total for budget in budgets.values()):
             return False
-        claimed = unless_unavailable("intents-executor", lambda: self._claim(budgets), None)
+        tries = self.dispatcher.breakers.tries()
+        claimed = unless_unavailable("intents-executor", lambda: self._claim(budgets, tries), None)
         if claimed is None:
             self._watchful_until = time.monotonic() + WATCHFUL_SECONDS
             return False
-        return self._begin(budgets, claimed)
+        return self._begin(budgets, claimed, tries)
 
-    def _claim(self, budgets: Mapping[str, ClaimBudget]) -> list[LeasedCommand]:
+    def _claim(self, budgets: Mapping[str, ClaimBudget], tries: Mapping[str, Tries]) -> list[LeasedCommand]:
         holder = self.liveness.holder() if self.liveness else None
         left_out = [account_id for budget in budgets.values() for account_id in budget.left_out]
         shares = {
-            name: store.Shares(budget.total, budget.allowances, budget.of_others, self.lanes[name].last_turn)
+            name: store.Shares(
+                budget.total, budget.allowances, budget.of_others, self.lanes[name].last_turn,
+                self.lanes[name].last_try, tries.get(name, ALL),
+            )
             for name, budget in budgets.items()
-        }
+        }  # fmt: skip
         return store.claim(
             self.connections.autocommit(), self._budget_of_new_lane.total, self.lease_seconds,
             [*left_out, *self.dispatcher.parked_accounts()], holder, shares, self._budget_of_new_lane.of_others,
         )  # fmt: skip
 
-    def _begin(self, budgets: Mapping[str, ClaimBudget], claimed: Sequence[LeasedCommand]) -> bool:
+    def _begin(
+        self, budgets: Mapping[str, ClaimBudget], claimed: Sequence[LeasedCommand], tries: Mapping[str, Tries]
+    ) -> bool:
         if claimed:
             crashpoints.reach("executor.after_claim")
             CLAIMED.inc(len(claimed))
         of_lanes = by_lane(claimed)
         searched = of_lanes.keys() | {name for name, budget in budgets.items() if budget.total}
         begun = [
-            self._lane(name).begin(budgets.get(name, self._budget_of_new_lane), of_lanes.get(name, []))
+            self._lane(name).begin(
+                budgets.get(name, self._budget_of_new_lane), of_lanes.get(name, []), tries.get(name, ALL)
+            )
             for name in searched
         ]
         return any(begun)
@@ -179,7 +188,7 @@ class Executor:
             self.lanes[name] = Lane(self.threads, self.account_calls, self._do)
         return self.lanes[name]
 
-    def _do(self, command: LeasedCommand) -> None:
+    def _do(self, command: LeasedCommand) -> bool:
         calls = CallLog(command)
         try:
             verdict = self.dispatcher.dispatch(command, calls)
@@ -189,6 +198,7 @@ class Executor:
         if command.type != "CREATE" or not isinstance(verdict, OrderFound):
             self._watchful_until = time.monotonic() + WATCHFUL_SECONDS
         self.recorder.put(DispatchResult(command, verdict, tuple(calls.calls)))
+        return not (isinstance(verdict, RetryLater) and verdict.waiting_since)
 
     def _recorded(self, batch: Sequence[ExecutionInput]) -> None:
         verdicts = Counter(

@@ -15,6 +15,7 @@ from uuid import UUID
 from intents.execution.account_limiter import AccountConcurrencyLimiter
 from intents.execution.in_flight import ClaimBudget, InFlight
 from intents.execution.model.commands import LeasedCommand
+from intents.execution.model.tries import ALL, Tries
 
 NEWCOMER_SECONDS = 0.1  # how often a busy lane is searched for organizations of which it has nothing in flight
 MOST_IN_FLIGHT = 1_000
@@ -25,9 +26,12 @@ BACKLOG_SECONDS = 0.05  # how long a command in flight may have to wait for a th
 class Lane:
     threads: int
     account_calls: int
-    run: Callable[[LeasedCommand], None]
+    run: Callable[[LeasedCommand], object]
+    """Says whether it was tried: if not, that it took no time says nothing of how quick calls are."""
     last_turn: UUID = field(default=UUID(int=0), init=False)
-    """The organization of which something was claimed last."""
+    """The organization of which something was claimed last,"""
+    last_try: UUID = field(default=UUID(int=0), init=False)
+    """and of the wait queue of a circuit."""
     busy_until: float = field(default=0.0, init=False)
     """Until then nothing is claimed, unless there is ample room;"""
     is_skipped: bool = field(default=False, init=False)
@@ -57,13 +61,16 @@ class Lane:
         self.busy_until = now + NEWCOMER_SECONDS
         return budget
 
-    def begin(self, budget: ClaimBudget, claimed: Sequence[LeasedCommand]) -> bool:
+    def begin(self, budget: ClaimBudget, claimed: Sequence[LeasedCommand], tries: Tries = ALL) -> bool:
         """Run what was claimed; whether there may be more that can be claimed at once."""
-        taken = Counter(command.organization_id for command in claimed)
-        at_once = len(claimed) == budget.total or len(taken) > 1  # each of several may have been cut short
+        waited = [command for command in claimed if command.waiting_since]
+        new = [command for command in claimed if not command.waiting_since]
+        queued = [command for command in waited if not tries.limit(command.organization_id)]
+        taken = Counter(command.organization_id for command in (*new, *queued))
+        # Each of several organizations may have been cut short, and the wait queue has a half of the room at most.
+        at_once = taken.total() == budget.total or len(taken) > 1 or bool(queued)
         self._more, self._left_out = at_once or budget.cuts_short(taken), bool(budget.left_out)
-        if taken:
-            self.last_turn = max(taken, key=lambda taken_of: (taken_of <= self.last_turn, taken_of))
+        self.last_turn, self.last_try = _turn_after(self.last_turn, new), _turn_after(self.last_try, waited)
         self.in_flight.add(claimed)
         for command in claimed:
             if self.limiter.enter(command):
@@ -110,5 +117,11 @@ class Lane:
 
     def _run(self, command: LeasedCommand) -> None:
         started = time.monotonic()
-        self.run(command)
-        self._call_seconds += 0.05 * (max(0.0001, time.monotonic() - started) - self._call_seconds)
+        if self.run(command):
+            self._call_seconds += 0.05 * (max(0.0001, time.monotonic() - started) - self._call_seconds)
+
+
+def _turn_after(last: UUID, claimed: Sequence[LeasedCommand]) -> UUID:
+    """The organization that had the last turn, if they took turns from the one after `last`."""
+    taken = {command.organization_id for command in claimed}
+    return max(taken, key=lambda taken_of: (taken_of <= last, taken_of), default=last)

@@ -51,7 +51,7 @@ def prepare_executor(config: ExecutionConfig, name: str) -> Prepared:
 
 def readiness(dispatcher: BrokerDispatcher) -> Report:
     """Ready as long as one broker can be reached; one that cannot must not stop the work for the others."""
-    circuits = dispatcher.circuits()
+    circuits = dispatcher.breakers.states()
     return Report(not circuits or set(circuits.values()) != {"open"}, {"circuits": circuits})
 
 

@@ -9,7 +9,6 @@ from sqlalchemy import (
     DateTime,
     ForeignKey,
     Index,
-    Integer,
     LargeBinary,
     Numeric,
     Table,
@@ -24,6 +23,7 @@ from chassis import db, feed
 from chassis.outbox import ddl
 from intents.store.leg_columns import leg_columns
 from intents.store.statuses import ALL_SQL, TERMINAL_SQL
+from intents.store.work_columns import work_columns
 
 SCHEMA = "intents"
 METADATA = db.metadata(SCHEMA)
@@ -99,18 +99,7 @@ intent = Table(
     Column("version", BigInteger, nullable=False, server_default="1"),
     Column("created_at", _MOMENT, nullable=False),
     Column("updated_at", _MOMENT, nullable=False),
-    # What the executor has still to do, and who of them is at it.
-    Column("open_actions", Integer, nullable=False, server_default="1"),
-    Column("done_sequence", BigInteger, nullable=False, server_default="0"),
-    Column("next_attempt_at", _MOMENT, nullable=False),
-    Column("attempts", Integer, nullable=False, server_default="0"),
-    Column("submit_started_at", _MOMENT),
-    Column("lease_token", Uuid),
-    Column("lease_until", _MOMENT),
-    Column("accepted_at", _MOMENT),
-    Column("lease_holder", Integer),
-    Column("absences", Integer, nullable=False, server_default="0"),
-    Column("overordered", Boolean, nullable=False, server_default="false"),
+    *work_columns(),
     Column("replace_quantity", Numeric),
     # What the caller calls it.
     Column("client_id", Text),
@@ -121,7 +110,6 @@ intent = Table(
     CheckConstraint("filled_quantity >= 0 AND filled_quantity <> 'NaN'", name="filled_quantity"),
     CheckConstraint(f"status IN ({ALL_SQL})", name="status"),
     CheckConstraint("outcome IN ('unknown')", name="outcome"),
-    Index("intent_work_idx", "lane", "organization_id", "next_attempt_at", postgresql_where=text("open_actions > 0")),
 )
 Index("intent_open_idx", intent.c.account_id, intent.c.symbol, postgresql_where=text(f"status NOT IN ({TERMINAL_SQL})"))
 position = Table(

@@ -122,6 +122,8 @@ class LeasedCommand:
     """How long it waits for a price that a limit needs and that is too old by now."""
     reduce_only: bool = False
     """Whether it may only close a position: the order of an operation that closes positions."""
+    waiting_since: datetime | None = None
+    """The place that it had in the wait queue of an open circuit."""
     in_group: bool = False
     """Whether its intent is a leg of an order group: then what becomes of it may concern the other legs."""
     pair: Pair | None = None

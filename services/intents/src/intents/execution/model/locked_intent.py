@@ -69,6 +69,7 @@ class Progress:
     open_actions: int
     done_sequence: int
     absences: int = 0
+    waiting_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

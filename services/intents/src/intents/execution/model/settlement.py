@@ -120,7 +120,7 @@ def complete_command(settlement: Settlement) -> None:
     progress = settlement.progress
     progress.done_sequence, progress.open_actions = settlement.command.sequence, progress.open_actions - 1
     progress.submit_started_at, progress.attempts, progress.absences = None, 0, 0
-    progress.next_attempt_at = settlement.now
+    progress.next_attempt_at, progress.waiting_since = settlement.now, None
     settlement.command = None
     if settlement.intent.outcome:
         settlement.intent = replace(settlement.intent, outcome=None)

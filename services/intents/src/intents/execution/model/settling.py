@@ -247,6 +247,7 @@ def _apply_retry(settlement: Settlement, verdict: RetryLater, leased: LeasedComm
     progress, intent = settlement.progress, settlement.intent
     progress.submit_started_at = leased.started_before  # as before this run, which sent nothing
     progress.absences = progress.absences + 1 if verdict.absent else 0
+    progress.waiting_since = verdict.waiting_since
     canceled_meanwhile = intent.status is Status.PENDING_CANCEL and leased.status is not Status.PENDING_CANCEL
     _again(settlement, 0.0 if canceled_meanwhile else verdict.seconds)
     if verdict.code and intent.reason_code != verdict.code:

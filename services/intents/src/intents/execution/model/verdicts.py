@@ -1,6 +1,7 @@
 """What can come of a command, and the reason codes that an intent shows for it."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from intents.model import Update
@@ -69,6 +70,8 @@ class RetryLater(NamedTuple):
     code: str | None = None
     absent: bool = False
     """Whether the broker was queried for what may have been sent, and did not have it."""
+    waiting_since: datetime | None = None
+    """Its place in the wait queue of an open circuit: it is claimed when the breaker has a try, or in `seconds`."""
 
 
 class Decided(NamedTuple):

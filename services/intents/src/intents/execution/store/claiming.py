@@ -17,7 +17,7 @@ from intents.execution.store.credentials import BEST_FIRST
 from intents.execution.store.expressions import ENDED_SQL
 from intents.execution.store.pairs import SIBLINGS_SQL, pair_from, pair_of, stop_command, with_pair
 from intents.execution.store.sending_facts import with_facts, with_order_facts
-from intents.execution.store.shares import DUE, Shares, as_json
+from intents.execution.store.shares import CLAIMABLE, Shares, as_json
 from intents.model import Intent, Spec, Status, SubmitFacts
 from intents.store.facts import facts_from, facts_of
 from intents.store.statement import Row, Statement, Transaction
@@ -66,17 +66,18 @@ _CLAIM = Statement(
     "execution_claim",
     ("integer", "uuid", "double precision", "uuid[]", "integer", "json", "json", "integer"),
     f"""
-    WITH RECURSIVE restored AS MATERIALIZED ({_RESTORED_AT}), {DUE}
-    ), taken AS (
+    WITH RECURSIVE restored AS MATERIALIZED ({_RESTORED_AT}), {CLAIMABLE}, taken AS (
         UPDATE intents.intent i
         SET lease_token = $2, lease_until = now() + make_interval(secs => $3), lease_holder = $5,
             next_attempt_at = now() + make_interval(secs => $3),
-            submit_started_at = now(), absences = CASE WHEN i.lease_until IS NULL THEN i.absences ELSE 0 END
-        FROM due WHERE i.account_id = due.account_id AND i.id = due.id
+            submit_started_at = now(), waiting_since = NULL,
+            absences = CASE WHEN i.lease_until IS NULL THEN i.absences ELSE 0 END
+        FROM claimable c WHERE i.account_id = c.account_id AND i.id = c.id
         RETURNING i.account_id, i.id, i.organization_id, i.environment, i.lane, i.symbol, i.order_side, i.spec,
                   i.quantity, i.filled_quantity, i.status, i.broker_order_id, i.created_at, i.attempts, i.absences,
                   i.done_sequence, i.route_strategy, i.reason_code, i.version, i.updated_at, i.open_actions,
-                  i.extended_hours, i.group_id, i.group_role, due.submit_started_at AS sent_before
+                  i.extended_hours, i.group_id, i.group_role, c.submit_started_at AS sent_before,
+                  c.waiting_since
     ), command AS MATERIALIZED (
         SELECT t.*, a.id AS action_id, a.sequence, a.type, a.traceparent, a.request_id,
                coalesce(CASE WHEN a.type <> 'CREATE' OR t.group_id IS NULL THEN a.spec END, t.spec) AS wanted,
@@ -110,7 +111,7 @@ _CLAIM = Statement(
                    'broker_order_id', o.broker_order_id, 'ended', o.status IN ({ENDED_SQL}),
                    'filled_quantity', o.filled_quantity::text))
                FROM intents.broker_order o WHERE o.intent_id = t.id) END AS orders,
-           t.started_before, t.attempts, t.absences,
+           t.started_before, t.attempts, t.absences, t.waiting_since,
            (SELECT broker FROM accounts_api.account WHERE id = t.account_id) AS broker, t.environment, t.lane,
            t.submitted_at, t.is_own, t.reduce_only, t.best AS credential, t.bound AS bound_credential,
            t.group_id IS NOT NULL AS in_group, t.pair,

@@ -10,6 +10,11 @@ IS_DUE = """
     i.open_actions > 0 AND i.next_attempt_at <= now() AND (i.lease_until IS NULL OR i.lease_until <= now())"""
 """Of an intent `i`: its next command is to be carried out, and no executor has it."""
 
+WAITS = """
+    i.open_actions > 0 AND i.waiting_since IS NOT NULL AND i.next_attempt_at > now()
+    AND (i.lease_until IS NULL OR i.lease_until <= now())"""
+"""Of an intent `i`: its next command is in the wait queue of an open circuit. What is due is so also there."""
+
 QUEUES_WITH_WORK = """
         (SELECT lane, organization_id FROM intents.intent WHERE open_actions > 0
          ORDER BY lane, organization_id LIMIT 1)

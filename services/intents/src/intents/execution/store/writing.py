@@ -42,7 +42,7 @@ _WRITE = Statement(
             updated_at timestamptz, expected_version bigint, expected_lease uuid, lease_token uuid,
             next_attempt_at timestamptz, submit_started_at timestamptz, accepted_at timestamptz, attempts integer,
             open_actions integer, done_sequence bigint, absences integer, overordered boolean,
-            armed_at timestamptz, uncounted boolean)
+            armed_at timestamptz, uncounted boolean, waiting_since timestamptz)
     ), as_expected AS MATERIALIZED (
         SELECT g.*, {open_quantity("i")} AS open_before, {is_open("i")} AS was_open, {used("i")} AS used_before
         FROM given g JOIN intents.intent i ON i.account_id = g.account_id AND i.id = g.intent_id
@@ -58,7 +58,7 @@ _WRITE = Statement(
             next_attempt_at = g.next_attempt_at, submit_started_at = g.submit_started_at,
             accepted_at = g.accepted_at, attempts = g.attempts, open_actions = g.open_actions,
             done_sequence = g.done_sequence, absences = g.absences, overordered = g.overordered,
-            armed_at = g.armed_at, uncounted = g.uncounted,
+            armed_at = g.armed_at, uncounted = g.uncounted, waiting_since = g.waiting_since,
             replace_quantity = CASE WHEN g.status IN ('PENDING_REPLACE', 'PENDING_CANCEL') THEN i.replace_quantity END
         FROM as_expected g WHERE i.account_id = g.account_id AND i.id = g.intent_id
         RETURNING g.place, i.account_id, i.id, i.created_at, i.organization_id, i.symbol, i.order_side,
