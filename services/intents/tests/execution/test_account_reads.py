@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from sqlalchemy import event
 
 from intents.execution import store
 from intents.execution.account_reads import AccountReads
@@ -134,6 +135,24 @@ def due(desk: Any, *accounts: UUID) -> None:
             "ON CONFLICT (account_id) DO UPDATE SET next_read_at = now()",
             id=account_id,
         )
+
+
+def test_whoever_requests_a_read_never_waits_for_a_reconciler_to_get_a_processor(desk, reads):
+    due(desk)
+    reader, was_free = reads(), []
+
+    def look(*_statement: Any) -> None:
+        free = "SELECT FROM intents.broker_account WHERE account_id = :account_id FOR UPDATE SKIP LOCKED"
+        was_free.append(desk.execute(free).rowcount == 1)
+
+    event.listen(reader.engine, "after_cursor_execute", look)
+    reader.claim(60)
+    reader.postpone(desk.account_id)
+    reader.release(desk.account_id)
+    reader.enroll()
+    event.remove(reader.engine, "after_cursor_execute", look)
+
+    assert len(was_free) > 6 and all(was_free), "between any two messages to the database"
 
 
 def test_an_account_is_read_by_one_reconciler_only(desk, reads):

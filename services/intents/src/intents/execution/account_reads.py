@@ -27,7 +27,7 @@ class AccountReads:
     schedule: ReadSchedule = field(default_factory=ReadSchedule)
 
     def enroll(self) -> None:
-        with self.engine.begin() as tx:
+        with db.in_one_message(self.engine) as tx:
             store.enroll_accounts(tx)
 
     def claim(self, lease_seconds: float, most: int = MOST_AT_ONCE) -> list[UUID]:
@@ -38,8 +38,8 @@ class AccountReads:
                 return []
             paces = store.lock_paces(tx, {read.broker for read in waiting})
             granted = self._granted(tx, paces, most)
-            store.begin_reads(tx, self.token, granted, lease_seconds, UNFINISHED_SECONDS)
-        return granted
+        with db.in_one_message(self.engine) as tx:  # whoever requests a read of one of them waits for this
+            return store.begin_reads(tx, self.token, granted, lease_seconds, UNFINISHED_SECONDS)
 
     def _granted(self, tx: Connection, paces: Mapping[str, Pace], most: int) -> list[UUID]:
         due = store.due_reads(tx, self.token, most)  # again: another reconciler may have been faster
@@ -75,14 +75,14 @@ class AccountReads:
 
     def postpone(self, account_id: UUID, at_least: float = 0.0) -> None:
         """After a read that failed; `at_least` is the broker's wish."""
-        with self.engine.begin() as tx:
-            failures = store.count_failure(tx, account_id)
+        with db.in_one_message(self.engine) as tx:
+            failures = store.read_failures(tx, account_id) + 1
             retry = self.schedule.seconds_until_retry(failures, _chance())
             store.postpone_read(tx, account_id, max(at_least, retry))
 
     def release(self, account_id: UUID) -> None:
         """Let any reconciler read the account next time."""
-        with self.engine.begin() as tx:
+        with db.in_one_message(self.engine) as tx:
             store.release_account(tx, self.token, account_id)
 
 

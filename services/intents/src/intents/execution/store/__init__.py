@@ -5,11 +5,11 @@ Locks are taken in one order everywhere: intents by account and id, then heads b
 
 from intents.execution.store.account_reads import (
     begin_reads,
-    count_failure,
     due_reads,
     enroll_accounts,
     lock_paces,
     postpone_read,
+    read_failures,
     release_account,
     save_pace,
 )
@@ -44,7 +44,6 @@ __all__ = [
     "begin_reading",
     "begin_reads",
     "claim",
-    "count_failure",
     "due_reads",
     "enroll_accounts",
     "hold_account",
@@ -61,6 +60,7 @@ __all__ = [
     "orders_of_deleted_accounts",
     "overordered",
     "postpone_read",
+    "read_failures",
     "record_external_orders",
     "refresh",
     "release",

@@ -30,34 +30,35 @@ _PACES = text("""
     ORDER BY broker FOR UPDATE
 """)
 _SAVE_PACE = text("UPDATE intents.broker_pace SET paid_until = :paid_until WHERE broker = :broker")
+_IS_DUE = """k.next_read_at <= now() AND (k.lease_until IS NULL OR k.lease_until < now() OR k.lease_token = :token)"""
 # Organizations take turns. An account that another reconciler leases is read by that one.
-_DUE = text("""
+_DUE = text(f"""
     SELECT account_id, broker FROM (
         SELECT k.account_id, a.broker, k.next_read_at,
                row_number() OVER (PARTITION BY a.broker, k.organization_id ORDER BY k.next_read_at) AS turn
         FROM intents.broker_account k JOIN accounts_api.account a ON a.id = k.account_id
-        WHERE k.next_read_at <= now()
-          AND (k.lease_until IS NULL OR k.lease_until < now() OR k.lease_token = :token)
+        WHERE {_IS_DUE}
     ) due ORDER BY turn, next_read_at LIMIT :most
-""")
-_BEGIN = text("""
+""")  # noqa: S608 - a constant
+_BEGIN = text(f"""
     WITH locked AS MATERIALIZED (
-        SELECT account_id FROM intents.broker_account WHERE account_id = ANY(CAST(:account_ids AS uuid[]))
+        SELECT account_id FROM intents.broker_account k
+        WHERE k.account_id = ANY(CAST(:account_ids AS uuid[])) AND {_IS_DUE}
         ORDER BY account_id FOR UPDATE
     )
     UPDATE intents.broker_account k
     SET lease_token = :token, lease_until = now() + make_interval(secs => :lease_seconds), attempted_at = now(),
         next_read_at = now() + make_interval(secs => :retry_seconds)
     FROM locked WHERE k.account_id = locked.account_id
-""")
-_FAILURES = text("""
-    UPDATE intents.broker_account SET read_failures = least(read_failures + 1, 1000) WHERE account_id = :account_id
-    RETURNING read_failures
-""")
+    RETURNING k.account_id
+""")  # noqa: S608 - a constant
+_FAILURES = text("SELECT read_failures FROM intents.broker_account WHERE account_id = :account_id")
 # A request that came while the account was being read stands.
 _POSTPONE = text(f"""
-    UPDATE intents.broker_account SET next_read_at = now() + make_interval(secs => :seconds)
-    WHERE account_id = :account_id AND {NOT_REQUESTED}
+    UPDATE intents.broker_account
+    SET read_failures = least(read_failures + 1, 1000),
+        next_read_at = CASE WHEN {NOT_REQUESTED} THEN now() + make_interval(secs => :seconds) ELSE next_read_at END
+    WHERE account_id = :account_id
 """)  # noqa: S608 - a constant
 _RELEASE = text("""
     UPDATE intents.broker_account SET lease_until = NULL WHERE account_id = :account_id AND lease_token = :token
@@ -92,18 +93,19 @@ def due_reads(tx: Connection, token: UUID, most: int) -> list[DueRead]:
 
 def begin_reads(
     tx: Connection, token: UUID, account_ids: Sequence[UUID], lease_seconds: float, retry_seconds: float
-) -> None:
-    """Lease the accounts. One whose read is never finished is due again after `retry_seconds`."""
+) -> list[UUID]:
+    """Lease those of the accounts that are still due. One whose read is never finished is so after `retry_seconds`."""
     seconds = {"lease_seconds": lease_seconds, "retry_seconds": retry_seconds}
-    tx.execute(_BEGIN, {"token": token, "account_ids": list(account_ids), **seconds})
+    return list(tx.execute(_BEGIN, {"token": token, "account_ids": list(account_ids), **seconds}).scalars())
 
 
-def count_failure(tx: Connection, account_id: UUID) -> int:
+def read_failures(tx: Connection, account_id: UUID) -> int:
     """How many reads of the account have failed in a row."""
     return tx.execute(_FAILURES, {"account_id": account_id}).scalar() or 0
 
 
 def postpone_read(tx: Connection, account_id: UUID, seconds: float) -> None:
+    """After one more that has failed."""
     tx.execute(_POSTPONE, {"account_id": account_id, "seconds": seconds})
 
 
