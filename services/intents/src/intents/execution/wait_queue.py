@@ -20,7 +20,7 @@ AHEAD = timedelta(days=3650)  # longer than anything waits
 
 def waits(command: LeasedCommand, *, has_failed: bool, reason: str = "circuit_open") -> RetryLater:
     """Into the queue. What had a place keeps it, unless it comes first now."""
-    seconds = WAITING_SECONDS + random.uniform(0, SPREAD_SECONDS)  # noqa: S311 - no secret
+    seconds = WAITING_SECONDS + random.uniform(0, SPREAD_SECONDS)  # noqa: S311 - guards nothing # nosec B311
     place = _place(command, has_failed=has_failed)
     return RetryLater(min(seconds, _until_stale(command)), reason, waiting_since=place)
 
