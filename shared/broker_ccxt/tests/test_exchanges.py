@@ -3,11 +3,9 @@
 import subprocess
 import sys
 
-import pytest
-
 from tip_broker_ccxt import brokers
 from tip_broker_ccxt.exchanges import RECOVERY, TABLE, read_exchanges
-from tip_broker_ccxt.table import lists_all_open_orders, shows_our_id, table
+from tip_broker_ccxt.table import table
 from tip_brokers import ClientIds
 
 
@@ -24,30 +22,9 @@ def test_describing_exchanges_does_not_load_the_library() -> None:
 
 
 def test_an_order_may_be_sent_again_only_where_it_can_be_found_and_its_request_expires() -> None:
-    offered = {exchange.id: exchange.recovery for exchange in read_exchanges()}
-
-    assert RECOVERY.keys() <= offered.keys()
-    for name, recovery in offered.items():
-        is_found_again = recovery.query is not None and recovery.expiry is not None
-        assert recovery.client_ids is (ClientIds.ECHO if is_found_again else ClientIds.NONE), name
-        assert is_found_again == (name in RECOVERY)
-
-
-@pytest.mark.parametrize("name", ["bitget", "bitstamp", "gemini", "okx", "poloniex"])
-def test_exchanges_that_have_what_an_adapter_needs_are_offered(name: str) -> None:
-    described = {broker.name: broker for broker in brokers()}[f"ccxt:{name}"]
-
-    assert described.capabilities.kinds["Limit"][0] == "GTC" and "Stop" not in described.capabilities.kinds
-    assert {"apiKey", "secret"} <= {part.name for part in described.credential}
-
-
-@pytest.mark.parametrize(("name", "is_shown"), [("phemex", True), ("lbank", False), ("luno", False)])
-def test_an_exchange_is_not_offered_whose_orders_are_not_all_listed_or_not_shown_with_our_id(
-    name: str, is_shown: bool
-) -> None:
-    assert shows_our_id(name) == is_shown
-    assert not (lists_all_open_orders(name) and is_shown)
-    assert f"ccxt:{name}" not in {broker.name for broker in brokers()}
+    assert {exchange.id for exchange in read_exchanges()} == RECOVERY.keys()
+    for recovery in RECOVERY.values():
+        assert recovery.client_ids is ClientIds.ECHO and recovery.query and recovery.expiry
 
 
 def test_every_exchange_is_a_broker_of_that_name() -> None:

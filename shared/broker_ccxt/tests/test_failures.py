@@ -37,7 +37,6 @@ def raised(error: Exception, *, begun: bool, sends: bool = True) -> BrokerError:
         (ccxt.AuthenticationError("venue no"), CredentialRefused),
         (ccxt.PermissionDenied("venue no"), Refused),
         (ccxt.RateLimitExceeded("venue no"), RateLimited),
-        (ccxt.DDoSProtection("venue no"), OutcomeUnknown),
         (ccxt.InvalidNonce("venue no"), NotSent),
         (ccxt.ExchangeError("venue whatever"), OutcomeUnknown),
         (ccxt.ExchangeNotAvailable("venue whatever"), OutcomeUnknown),

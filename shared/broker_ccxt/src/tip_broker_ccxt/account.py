@@ -90,7 +90,8 @@ class CcxtAccount:
 
     def _terms(self, order: NewOrder) -> dict[str, Any]:
         terms: dict[str, Any] = self._expiry()
-        terms["clientOrderId"] = self._theirs(order.client_order_id)
+        if self.client_ids is not ClientIds.NONE:
+            terms["clientOrderId"] = self._theirs(order.client_order_id)
         if order.limit_price is not None:
             terms["timeInForce"] = order.time_in_force
         if order.stop_price is not None:

@@ -57,10 +57,6 @@ RECOVERY: Mapping[str, Recovery] = {
 }
 
 
-UNPROVEN = Recovery(ClientIds.NONE, has_prefix=False)
-"""Of every other exchange: it shows our id, but nobody knows what it means if it does not. So an operator finds out."""
-
-
 @dataclass(frozen=True)
 class Exchange:
     id: str
@@ -73,12 +69,7 @@ class Exchange:
 
     @property
     def recovery(self) -> Recovery:
-        return RECOVERY.get(self.id, UNPROVEN)
-
-    @property
-    def is_proven(self) -> bool:
-        """Whether a dialect of the loopback exchange shows how it behaves, and not ccxt's unified words alone."""
-        return self.id in RECOVERY
+        return RECOVERY[self.id]
 
 
 def read_exchanges() -> Iterator[Exchange]:

@@ -65,7 +65,7 @@ def _translated(exchange: Any, error: Exception, *, sends: bool) -> BrokerError:
         return NotSent(type(error).__name__, NONCE_SECONDS)
     if isinstance(error, ccxt.AuthenticationError):
         return CredentialRefused()
-    if isinstance(error, ccxt.RateLimitExceeded) or (isinstance(error, ccxt.DDoSProtection) and _is_proven(exchange)):
+    if isinstance(error, (ccxt.RateLimitExceeded, ccxt.DDoSProtection)):
         return RateLimited("rate_limited", RETRY_SECONDS)
     if isinstance(error, ccxt.ExchangeError) and _is_refusal(exchange, error):
         return Refused("BROKER_REFUSED", _words(exchange, error))
@@ -75,11 +75,6 @@ def _translated(exchange: Any, error: Exception, *, sends: bool) -> BrokerError:
 def _is_refusal(exchange: Any, error: Exception) -> bool:
     recovery = RECOVERY.get(exchange.id)
     return bool(recovery and recovery.refusals and re.search(recovery.refusals, str(error)))
-
-
-def _is_proven(exchange: Any) -> bool:
-    """Elsewhere a request that was turned away at the door may have been let in before."""
-    return exchange.id in RECOVERY
 
 
 def forget_answers(exchange: Any) -> None:
