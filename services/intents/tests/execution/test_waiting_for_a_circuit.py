@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,11 @@ def put_back(desk: Desk, commands: Sequence[LeasedCommand], *, has_failed: bool 
     )
 
 
+def fail(desk: Desk, commands: Sequence[LeasedCommand]) -> None:
+    """The broker did not answer the try."""
+    put_back(desk, [replace(command, waiting_since=None) for command in commands], has_failed=True)
+
+
 def waiting(desk: Desk, count: int) -> list[str]:
     """So many new orders that wait for an open circuit, one after the other."""
     intents = []
@@ -99,9 +105,13 @@ def test_a_try_that_came_too_late_leaves_a_command_its_place(desk):
 def test_what_has_failed_goes_to_the_end(desk):
     first, second = waiting(desk, 2)
 
-    put_back(desk, claim(desk, Tries(of_each=1)), has_failed=True)
+    fail(desk, claim(desk, Tries(of_each=1)))
+    third = waiting(desk, 1)
+    desk.execute(f"UPDATE intents.intent SET next_attempt_at = now() WHERE id = '{first}'")
+    put_back(desk, claim(desk, NONE), has_failed=True)
 
-    assert [intents_of(claim(desk, Tries(of_each=1))) for _ in range(2)] == [[second], [first]]
+    tried = [intents_of(claim(desk, Tries(of_each=1))) for _ in range(3)]
+    assert tried == [[second], [first], third], "where it stays while it is not tried"
 
 
 def test_a_cancel_and_what_may_have_been_sent_come_before_orders(desk):

@@ -38,8 +38,10 @@ class AccountReads:
                 return []
             paces = store.lock_paces(tx, {read.broker for read in waiting})
             granted = self._granted(tx, paces, most)
-        with db.in_one_message(self.engine) as tx:  # whoever requests a read of one of them waits for this
-            return store.begin_reads(tx, self.token, granted, lease_seconds, UNFINISHED_SECONDS)
+            # Whoever requests a read of one of them waits for this message and not for the end of the transaction,
+            # which only other reconcilers wait for.
+            with db.in_one_message(self.engine) as own:
+                return store.begin_reads(own, self.token, granted, lease_seconds, UNFINISHED_SECONDS)
 
     def _granted(self, tx: Connection, paces: Mapping[str, Pace], most: int) -> list[UUID]:
         due = store.due_reads(tx, self.token, most)  # again: another reconciler may have been faster

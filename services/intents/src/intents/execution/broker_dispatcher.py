@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from uuid import UUID
 
@@ -245,8 +245,9 @@ class BrokerDispatcher:
         if isinstance(error, CredentialRefused):
             return self._park(command, _REFUSED)
         reason = error.reason if isinstance(error, NotSent) else type(error).__name__
-        if is_open:
-            return waits(command, has_failed=connected, reason=reason)
+        if is_open:  # what was tried and not answered gives up its place
+            placed = replace(command, waiting_since=None) if connected else command
+            return waits(placed, has_failed=connected, reason=reason)
         return RetryLater(max(NOT_REACHED_SECONDS, pause), reason)
 
     def _note_refusal(self, command: LeasedCommand, pair: KeyPair) -> None:

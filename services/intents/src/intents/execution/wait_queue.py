@@ -26,10 +26,8 @@ def waits(command: LeasedCommand, *, has_failed: bool, reason: str = "circuit_op
 
 
 def _place(command: LeasedCommand, *, has_failed: bool) -> datetime:
-    if has_failed:
-        return command.now
     own = command.waiting_since or command.now
-    return min(own, command.now - AHEAD) if _comes_first(command) else own
+    return min(own, command.now - AHEAD) if _comes_first(command) and not has_failed else own
 
 
 def _comes_first(command: LeasedCommand) -> bool:
