@@ -32,9 +32,9 @@ from tip_local.supervisor import Child, Process, StopRequested, Supervisor
 LEFTOVER_PORT_SECONDS = 5.0
 FRONT_BACKLOG = 2048
 FRONT_DESCRIPTOR = 200
-NICENESS = 12
-"""Of what works in the background: a fifth of the share of what answers callers, when there is not enough for all."""
 """Or higher: a number that those who share it have not given to anything else."""
+NICENESS = 12
+"""Of what works in the background: some 7 % of the share of what answers callers, when there is not enough for all."""
 
 
 @dataclass

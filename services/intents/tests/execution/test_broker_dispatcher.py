@@ -219,7 +219,7 @@ def end_pause(desk: Any, dispatcher: BrokerDispatcher) -> None:
     dispatcher.breakers.of("paper", "paper")._organizations[desk.organization.id].until = 0.0
 
 
-def test_what_waits_at_an_open_circuit_stands_in_line_and_what_has_failed_at_its_end(failing, command):
+def test_what_waits_for_an_open_circuit_has_a_place_and_what_has_failed_comes_last(failing, command):
     unsent, sent = command(), command(started_before=NOW)
 
     first, waiting = failing.dispatch(sent), failing.dispatch(unsent)

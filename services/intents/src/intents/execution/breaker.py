@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from intents.execution.model.tries import Tries
+from intents.execution.model.tries import ALL, Tries
 
 FAILURES = 5  # in a row, before a circuit opens
 PAUSE_PART = 0.25
@@ -124,7 +124,7 @@ class Breaker:
         pass now."""
         with self._lock:
             if not (self._is_shut or self._open_organizations):
-                return Tries()
+                return ALL
             now = self._clock()
             if not self._is_shut:
                 return Tries(of={id_: int(self._may_pass(id_, now)) for id_ in self._open_organizations})

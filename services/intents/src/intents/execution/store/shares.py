@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from chassis import strict_json
-from intents.execution.model.tries import NO_LIMIT, Tries
+from intents.execution.model.tries import ALL, NO_LIMIT, Tries
 from intents.execution.store.expressions import IS_DUE, QUEUES_WITH_WORK, WAITS
 
 _OF_AN_ACCOUNT_TO_CLAIM = "i.account_id <> ALL ($4)"
@@ -90,7 +90,7 @@ class Shares(NamedTuple):
     """Whose turn it was last,"""
     after_try: UUID = UUID(int=0)
     """and among those with something in the wait queue of a circuit."""
-    tries: Tries = Tries()
+    tries: Tries = ALL
     """How much of that may be taken."""
 
 
