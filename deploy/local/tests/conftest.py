@@ -29,8 +29,9 @@ web = ProcessSpec(
     ready=lambda stack: listens(stack.settings.port),
     port_variables=("TIP_PORT",),
 )
+worker = ProcessSpec(name="worker", needs=(), command=lambda stack: ("sleep", "600"), yields=True)
 try:
-    up(Settings.from_env(), sys.stdout, table=(web,), steps=())
+    up(Settings.from_env(), sys.stdout, table=(web, worker), steps=())
 except Fault as fault:
     sys.exit(f"tip: {fault}")
 """
@@ -48,7 +49,7 @@ def folder() -> Iterator[Path]:
 
 @dataclass
 class Platform:
-    """Embedded datastores and one small web server, run by the code behind `tip up`."""
+    """Embedded datastores, one small web server and a worker that yields, run by the code behind `tip up`."""
 
     home: Home
     ports: dict[str, int] = field(default_factory=lambda: {name: reserved_port() for name in PORTS})
@@ -71,8 +72,8 @@ class Platform:
             text=True,
         )
 
-    def start(self) -> None:
-        self.begin()
+    def start(self, **more: str) -> None:
+        self.begin(**more)
         eventually(lambda: self.is_ready() or self.process.poll() is not None, 20)
         assert self.process.poll() is None, self.process.communicate()
 

@@ -13,6 +13,12 @@ def test_a_bad_port_names_its_variable(text):
         Settings.from_env({"TIP_PORT": text})
 
 
+@pytest.mark.parametrize("variable", ["TIP_DEMO", "TIP_YIELD"])
+def test_what_is_neither_yes_nor_no_names_its_variable(variable):
+    with pytest.raises(Fault, match=rf"^{variable} must be yes or no, not 'false'"):
+        Settings.from_env({variable: "false"})
+
+
 def test_two_servers_cannot_be_given_one_port():
     with pytest.raises(Fault, match=r"^TIP_PORT and TIP_STREAM_PORT are both 9090"):
         Settings.from_env({"TIP_PORT": "9090"})

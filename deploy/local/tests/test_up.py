@@ -135,7 +135,7 @@ def test_a_killed_postgres_is_restarted_with_its_data_and_it_says_so(platform):
 def test_nothing_is_left_running_when_the_supervisor_is_killed(platform):
     platform.start()
     pids = list(platform.pids().values())
-    assert len(pids) == 3
+    assert set(platform.pids()) == {"postgres", "valkey", "web", "worker"}
     assert not any(gone([pid]) for pid in pids)
 
     platform.process.kill()
@@ -203,7 +203,7 @@ def test_given_datastores_are_used_and_none_is_started(platform, postgres_server
     platform.begin(DATABASE_URL=postgres_server.url, REDIS_URL=valkey_server.url)
 
     eventually(platform.is_ready, 10)
-    assert set(platform.pids()) == {"web"}
+    assert set(platform.pids()) == {"web", "worker"}
 
 
 def test_secrets_are_made_once_and_are_the_owners_alone(platform):
@@ -277,3 +277,11 @@ def test_a_remembered_port_that_is_taken_now_is_replaced(folder, taken_port):
     home.port("postgres", taken_port)
 
     assert home.port("postgres", None) != taken_port
+
+
+@pytest.mark.parametrize(("setting", "given_way"), [("yes", 12), ("no", 0)])
+def test_work_in_the_background_gives_way_unless_that_is_turned_off(platform, setting, given_way):
+    platform.start(TIP_YIELD=setting)
+
+    niceness = {name: os.getpriority(os.PRIO_PROCESS, pid) - os.nice(0) for name, pid in platform.pids().items()}
+    assert (niceness["worker"], niceness["web"]) == (given_way, 0)

@@ -32,6 +32,8 @@ class Settings:
     """REDIS_URL: a Redis or Valkey instead of the embedded one."""
     demo: bool = True
     """TIP_DEMO=no leaves the demo data out: an installation as empty as a real one, for `tip init`."""
+    yields: bool = True
+    """TIP_YIELD=no where other programs fill the machine: work in the background gives way to them, too."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "Settings":
@@ -46,6 +48,7 @@ class Settings:
             database_url=standard_scheme(env.get("DATABASE_URL", "")) or None,
             redis_url=env.get("REDIS_URL") or None,
             demo=yes_or_no(env, "TIP_DEMO"),
+            yields=yes_or_no(env, "TIP_YIELD"),
         )
         settings.refuse_shared_ports()
         return settings

@@ -159,7 +159,7 @@ def supervised(stack: Stack, spec: ProcessSpec) -> Process:
         ready=spec.ready(stack) if spec.ready else None,
         after=("postgres", "valkey", *spec.after),
         descriptors=(stack.front,) if spec.shares_front and stack.front is not None else (),
-        niceness=NICENESS if spec.yields else 0,
+        niceness=NICENESS if spec.yields and stack.settings.yields else 0,
         copied=spec.command(stack)[2:] if spec.copied else (),
     )
 
