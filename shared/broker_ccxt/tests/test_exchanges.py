@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from tip_broker_ccxt import brokers
 from tip_broker_ccxt.exchanges import RECOVERY, TABLE, read_exchanges
 from tip_broker_ccxt.table import table
@@ -22,9 +24,21 @@ def test_describing_exchanges_does_not_load_the_library() -> None:
 
 
 def test_an_order_may_be_sent_again_only_where_it_can_be_found_and_its_request_expires() -> None:
-    assert {exchange.id for exchange in read_exchanges()} == RECOVERY.keys()
-    for recovery in RECOVERY.values():
-        assert recovery.client_ids is ClientIds.ECHO and recovery.query and recovery.expiry
+    offered = {exchange.id: exchange.recovery for exchange in read_exchanges()}
+
+    assert RECOVERY.keys() <= offered.keys()
+    for name, recovery in offered.items():
+        is_found_again = recovery.query is not None and recovery.expiry is not None
+        assert recovery.client_ids is (ClientIds.ECHO if is_found_again else ClientIds.NONE), name
+        assert is_found_again == (name in RECOVERY)
+
+
+@pytest.mark.parametrize("name", ["bitget", "bitstamp", "gemini", "okx", "poloniex"])
+def test_an_exchange_that_nothing_proves_takes_limit_orders_alone(name: str) -> None:
+    described = {broker.name: broker for broker in brokers()}[f"ccxt:{name}"]
+
+    assert described.capabilities.kinds == {"Limit": ("GTC",)}
+    assert {"apiKey", "secret"} <= {part.name for part in described.credential}
 
 
 def test_every_exchange_is_a_broker_of_that_name() -> None:

@@ -55,6 +55,40 @@ def test_what_was_not_written_is_not_sent(error: Exception) -> None:
     assert type(raised(error, begun=False)) is Unreachable
 
 
+UNSURE = [ccxt.InvalidOrder, ccxt.DuplicateOrderId, ccxt.OrderNotFound, ccxt.BadSymbol, ccxt.BadRequest,
+          ccxt.OperationRejected, ccxt.PermissionDenied, ccxt.AuthenticationError, ccxt.RateLimitExceeded,
+          ccxt.DDoSProtection, ccxt.InvalidNonce, ccxt.ExchangeError, ccxt.NotSupported,
+          ccxt.RequestTimeout]  # fmt: skip
+
+
+def of_new_order(exchange_id: str, error: Exception, *, begun: bool) -> type[BrokerError]:
+    written.begun = begun
+    exchange = SimpleNamespace(**{**vars(EXCHANGE), "id": exchange_id})
+    with pytest.raises(BrokerError) as found, understood_by(exchange, is_new_order=True):
+        raise error
+    return type(found.value)
+
+
+@pytest.mark.parametrize("error", UNSURE)
+def test_what_an_unproven_exchange_answers_to_a_new_order_is_unknown_whatever_ccxt_calls_it(
+    error: type[Exception],
+) -> None:
+    assert of_new_order("okx", error("okx no"), begun=True) is OutcomeUnknown
+
+
+def test_a_new_order_for_which_money_lacks_is_refused_everywhere() -> None:
+    assert of_new_order("okx", ccxt.InsufficientFunds("okx no"), begun=True) is Refused
+    assert of_new_order("kraken", ccxt.InsufficientFunds("kraken no"), begun=True) is Refused
+
+
+def test_what_ccxt_refuses_before_it_writes_is_refused_everywhere() -> None:
+    assert of_new_order("okx", ccxt.InvalidOrder("okx no"), begun=False) is Refused
+
+
+def test_what_a_proven_exchange_answers_to_a_new_order_counts() -> None:
+    assert of_new_order("binance", ccxt.InvalidOrder("binance no"), begun=True) is Refused
+
+
 def test_a_failed_read_of_markets_is_no_send() -> None:
     assert type(raised(ccxt.NetworkError("x"), begun=True, sends=False)) is NotSent
 

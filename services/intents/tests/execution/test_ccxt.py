@@ -16,7 +16,8 @@ from ..conftest import Desk
 from .conftest import give_credential
 
 ENVIRONMENTS = {"binance": "paper", "kraken": "live"}
-QUOTES = {"binance": "USDT", "kraken": "USD"}
+UNPROVEN = "okx"
+QUOTES = {"binance": "USDT", "kraken": "USD", UNPROVEN: "USDT"}
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,9 @@ class Trader:
     def rests(self, coin: str = "OPEN") -> Any:
         return self.desk.created(limit(self.symbol(coin), "0.5", "30", time_in_force="GTC"))
 
+    def buys(self, coin: str, price: str = "20") -> Any:
+        return self.desk.created(limit(self.symbol(coin), "0.5", price, time_in_force="GTC"))
+
     def reaches(self, action: Any, *statuses: str) -> Any:
         def state() -> Any:
             found = self.desk.get(f"/{action['intent_id']}").json["state"]
@@ -50,7 +54,7 @@ class Trader:
 
 @pytest.fixture(scope="module")
 def exchanges(start: Callable[..., Any]) -> Iterator[dict[str, LoopbackExchange]]:
-    made = {name: LoopbackExchange(name) for name in ENVIRONMENTS}
+    made = {name: LoopbackExchange(name) for name in (*ENVIRONMENTS, UNPROVEN)}
     addresses = ",".join(f"{name}={exchange.url}" for name, exchange in made.items())
     for kind in ("reconciler", "executor"):
         start(kind, CCXT_ADDRESSES=addresses)
@@ -67,6 +71,13 @@ def trader(
     desk = new_desk(ENVIRONMENTS[exchange.id], broker=f"ccxt:{exchange.id}")
     give_credential(desk, "", apiKey=KEY, secret=SECRET)
     return Trader(desk, exchange)
+
+
+@pytest.fixture
+def at_unproven(exchanges: dict[str, LoopbackExchange], new_desk: Callable[..., Desk]) -> Trader:
+    desk = new_desk("live", broker=f"ccxt:{UNPROVEN}")
+    give_credential(desk, "", apiKey=KEY, secret=SECRET, password="any")
+    return Trader(desk, exchanges[UNPROVEN])
 
 
 def test_an_order_is_filled(trader: Trader) -> None:
@@ -177,3 +188,31 @@ def test_no_key_is_in_the_tables(trader: Trader) -> None:
 
     rows = [*trader.desk.rows("broker_login"), *trader.desk.rows("broker_account")]
     assert rows and not [row for row in rows if KEY in str(dict(row)) or SECRET in str(dict(row))]
+
+
+def test_an_order_at_an_exchange_that_nothing_proves_is_filled_and_another_canceled(at_unproven: Trader) -> None:
+    filled, resting = at_unproven.buys("FILL"), at_unproven.buys("HALF")
+
+    assert at_unproven.reaches(filled, "FILLED")["filled_quantity"] == "0.5"
+    at_unproven.reaches(resting, "PARTIALLY_FILLED")
+    at_unproven.desk.created(cancel(resting["intent_id"]))
+    assert at_unproven.reaches(resting, "CANCELED")["filled_quantity"] == "0.25"
+
+
+@pytest.mark.parametrize("coin", ["CUT", "MANY"])
+def test_an_order_whose_outcome_nobody_knows_there_waits_for_an_operator(at_unproven: Trader, coin: str) -> None:
+    intent = at_unproven.buys(coin)
+
+    def waits() -> bool:
+        state = at_unproven.desk.get(f"/{intent['intent_id']}").json["state"]
+        return bool(state["reason_code"] == "OPERATOR_REQUIRED")
+
+    eventually(waits)
+    assert len(at_unproven.orders(intent)) == (1 if coin == "CUT" else 0)
+
+
+def test_an_order_that_the_exchange_lists_with_our_id_needs_no_operator(at_unproven: Trader) -> None:
+    intent = at_unproven.buys("CUT", "10")  # below the market, so that it rests
+
+    at_unproven.reaches(intent, "ACCEPTED")
+    assert len(at_unproven.orders(intent)) == 1

@@ -94,6 +94,18 @@ def test_reconciliation_finds_what_the_stream_missed_and_counts_nothing_twice(de
     assert [row["filled_quantity"] for row in desk.rows("intent")] == [15]
 
 
+def test_an_order_that_the_broker_shows_without_our_id_is_recorded_as_ours(desk):
+    order = accept(desk, desk.created(create("ABC"))["intent_id"], "b1")
+    nameless = replace(order, client_order_id="b1", filled_quantity=Decimal(4), average_price=Decimal(1))
+    known = known_open_orders(desk)
+
+    reports = reconciliation.AccountReconciliation(desk.account_id, Shown(nameless, []), known).differences()
+    recorder.record(desk.deps.connections, reports)
+
+    assert [row["filled_quantity"] for row in desk.rows("intent")] == [4]
+    assert [row["client_order_id"] for row in desk.rows("broker_order")] == [order.client_order_id]
+
+
 class Busy:
     """A broker with more orders and fills than it lists at a time; none of its orders is open any more."""
 

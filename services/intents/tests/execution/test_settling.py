@@ -159,6 +159,17 @@ def test_a_cancel_refused_because_the_order_is_filled_ends_as_filled():
     )
 
 
+def test_a_canceled_order_that_the_broker_shows_without_our_id_ends_its_intent():
+    token = uuid4()
+    settlement = begun(Status.PENDING_CANCEL, Command(CHANGE, 2, "CANCEL", None), done_sequence=1)
+    settlement.progress.lease_token = token
+    verdict = OrderFound(order(OrderStatus.CANCELED, 4, name="b1", number="b1"))
+
+    settle(settlement, [DispatchResult(leased(token, action_id=CHANGE, type="CANCEL"), verdict)])
+
+    assert (settlement.intent.status, settlement.intent.filled_quantity) == (Status.CANCELED, 4)
+
+
 def test_a_cancel_that_had_to_wait_was_not_taken_in():
     token = uuid4()
     settlement = begun(Status.PENDING_CANCEL, Command(CHANGE, 2, "CANCEL", None), done_sequence=1)

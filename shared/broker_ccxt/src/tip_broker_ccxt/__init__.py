@@ -1,4 +1,4 @@
-"""Crypto exchanges by ccxt: `ccxt:binance`, `ccxt:binanceus` and `ccxt:kraken`, at their spot markets.
+"""Crypto exchanges by ccxt, at their spot markets: `ccxt:binance`, `ccxt:kraken`, `ccxt:okx` and so on.
 
 What exchanges have is in `exchanges.json`, made from the library by `python -m tip_broker_ccxt.table`: importing it
 takes seconds, which describing a broker must not. What the library does not know, and money depends on, is in
@@ -47,7 +47,8 @@ def _field(name: str) -> CredentialField:
 def _capabilities(exchange: Exchange) -> Capabilities:
     kinds: dict[str, tuple[str, ...]] = {"Market": _IMMEDIATE} if exchange.market_orders else {}
     kinds |= {"Limit": exchange.times_in_force}
-    kinds |= {"Stop": ("GTC",), "StopLimit": ("GTC",)}
+    if exchange.is_proven:
+        kinds |= {"Stop": ("GTC",), "StopLimit": ("GTC",)}
     return Capabilities(
         exchange.recovery.client_ids,
         kinds=kinds,

@@ -76,7 +76,7 @@ class CcxtAccount:
             check_limits(ccxt, order)
         forget_answers(ccxt)
         written.start(check)
-        with understood_by(ccxt):
+        with understood_by(ccxt, is_new_order=True):
             made = ccxt.create_order(
                 order.symbol,
                 _TYPES[order.kind],
@@ -85,13 +85,17 @@ class CcxtAccount:
                 plain(order.limit_price),
                 self._terms(order),
             )
-            return reading.read_created(made, order, self._ours)
+            return self._created(made, order)
         raise AssertionError  # `understood_by` never swallows without raising; this is for the type checker
+
+    def _created(self, made: Any, order: NewOrder) -> Order:
+        """Where nobody has looked into what an exchange answers, its id alone: the rest is read soon."""
+        stated = made if self._connection.exchange.is_proven else {"id": made["id"]}
+        return reading.read_created(stated, order, self._ours)
 
     def _terms(self, order: NewOrder) -> dict[str, Any]:
         terms: dict[str, Any] = self._expiry()
-        if self.client_ids is not ClientIds.NONE:
-            terms["clientOrderId"] = self._theirs(order.client_order_id)
+        terms["clientOrderId"] = self._theirs(order.client_order_id)
         if order.limit_price is not None:
             terms["timeInForce"] = order.time_in_force
         if order.stop_price is not None:

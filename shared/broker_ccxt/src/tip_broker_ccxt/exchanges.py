@@ -57,6 +57,11 @@ RECOVERY: Mapping[str, Recovery] = {
 }
 
 
+UNPROVEN = Recovery(ClientIds.NONE, has_prefix=False)
+"""Of every other exchange: it shows our id, but nobody knows what it means if it does not, nor what its errors mean. So
+nothing is sent twice, and an operator finds out."""
+
+
 @dataclass(frozen=True)
 class Exchange:
     id: str
@@ -69,7 +74,12 @@ class Exchange:
 
     @property
     def recovery(self) -> Recovery:
-        return RECOVERY[self.id]
+        return RECOVERY.get(self.id, UNPROVEN)
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether a dialect of the loopback exchange shows how it behaves, and not ccxt's unified words alone."""
+        return self.id in RECOVERY
 
 
 def read_exchanges() -> Iterator[Exchange]:

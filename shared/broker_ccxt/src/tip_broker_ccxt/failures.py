@@ -43,7 +43,7 @@ _REFUSALS: dict[type[Exception], str] = {
 
 
 @contextmanager
-def understood_by(exchange: Any, *, sends: bool = True) -> Iterator[None]:
+def understood_by(exchange: Any, *, sends: bool = True, is_new_order: bool = False) -> Iterator[None]:
     """Around calls of ccxt. `sends`: whether what they write may change something at the exchange."""
     try:
         with understood():
@@ -53,7 +53,17 @@ def understood_by(exchange: Any, *, sends: bool = True) -> Iterator[None]:
             raise CredentialRefused from None  # a secret that nothing can be signed with
         raise (error if sends and written.begun else NotSent(error.reason)) from None
     except (ccxt.BaseError, RequestException) as error:
+        if is_new_order and written.begun and _is_doubtful(exchange, error):
+            raise OutcomeUnknown(type(error).__name__) from None
         raise _translated(exchange, error, sends=sends) from None
+
+
+def _is_doubtful(exchange: Any, error: Exception) -> bool:
+    """Some exchanges answer that an order timed out, or was taken in twice, with what ccxt takes for a refusal.
+
+    Where that has not been looked into only one error is a no: nobody lacks the money for an order that was made.
+    """
+    return exchange.id not in RECOVERY and not isinstance(error, ccxt.InsufficientFunds)
 
 
 def _translated(exchange: Any, error: Exception, *, sends: bool) -> BrokerError:

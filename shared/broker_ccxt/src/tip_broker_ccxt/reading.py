@@ -38,10 +38,10 @@ def is_ours(broker_order_id: str) -> bool:
 
 def read_order(row: Any, ours: Ours) -> Order:
     with understood():
-        amount, filled = parse_decimal(row["amount"]), parse_decimal(row.get("filled")) or _ZERO
+        amount, filled = parse_decimal(row["amount"]), _known(parse_decimal(row["filled"]))
         symbol = parse_word(row["symbol"])
         broker_order_id = f"{parse_word(row['id'])}{_AT}{symbol}"
-        created = _moment(row["timestamp"])
+        created = _moment(row.get("timestamp"))
         return Order(
             client_order_id=parse_word(ours(row.get("clientOrderId")) or broker_order_id),
             broker_order_id=broker_order_id,
@@ -52,7 +52,7 @@ def read_order(row: Any, ours: Ours) -> Order:
             quantity=amount,
             filled_quantity=filled,
             average_price=parse_price(row.get("average")) if filled else None,
-            updated_at=_moment(row.get("lastUpdateTimestamp") or row.get("lastTradeTimestamp") or row["timestamp"]),
+            updated_at=_moment(row.get("lastUpdateTimestamp") or row.get("lastTradeTimestamp") or row.get("timestamp")),
             created_at=created,
         )
     raise AssertionError
@@ -84,7 +84,17 @@ def _status(row: Any, amount: Decimal | None, filled: Decimal) -> OrderStatus:
     return status
 
 
+def _known(filled: Decimal | None) -> Decimal:
+    """An order that does not say how much of it is filled is not one of which nothing is."""
+    if filled is None:
+        raise ValueError
+    return filled
+
+
 def _moment(milliseconds: Any) -> datetime:
+    """Some exchanges do not say when."""
+    if milliseconds is None:
+        return datetime.now(UTC)
     if not 0 < int(milliseconds) < LATEST:
         raise ValueError
     return datetime.fromtimestamp(int(milliseconds) / 1000, UTC)
@@ -126,6 +136,6 @@ def read_quotes(tickers: Any, symbols: Sequence[str]) -> list[Quote]:
 
 
 def _quote(symbol: str, ticker: Any) -> Quote:
-    moment = _moment(ticker["timestamp"]) if ticker.get("timestamp") else datetime.now(UTC)
+    moment = _moment(ticker.get("timestamp") or None)
     bid, ask, last = (parse_price(ticker.get(name)) for name in ("bid", "ask", "last"))
     return Quote(symbol, bid, ask, last, moment, moment)

@@ -8,6 +8,7 @@ from typing import Any
 import ccxt
 
 from tip_broker_ccxt.exchanges import CREDENTIALS, RECOVERY
+from tip_broker_ccxt.probing import is_tradable
 
 NEEDED = (
     "createOrder",
@@ -20,27 +21,36 @@ NEEDED = (
     "spot",
 )
 OURS = ("GTC", "IOC", "FOK")
+OWN_ADAPTER = ("alpaca",)
 
 
 def rows() -> Iterator[dict[str, Any]]:
-    """Of the exchanges of which it is known what a lost answer means, and that have what an adapter needs."""
-    for name in RECOVERY:
+    """Of the exchanges that have what an adapter needs."""
+    for name in ccxt.exchanges:
         exchange = getattr(ccxt, name)()
         wanted = [part for part, required in exchange.requiredCredentials.items() if required]
-        if all(exchange.has.get(call) is True for call in NEEDED) and set(wanted) <= CREDENTIALS.keys():
+        if name in RECOVERY or (name not in OWN_ADAPTER and _is_enough(exchange, wanted)):
             yield _row(exchange, wanted)
 
 
+def _is_enough(exchange: Any, wanted: list[str]) -> bool:
+    is_signed_with_key = "apiKey" in wanted and set(wanted) <= CREDENTIALS.keys()
+    has_all_calls = all(exchange.has.get(call) is True for call in NEEDED)
+    return is_signed_with_key and has_all_calls and is_tradable(exchange.id)
+
+
 def _row(exchange: Any, wanted: list[str]) -> dict[str, Any]:
+    """Where nobody has seen what a market order or another time in force does, there are none."""
     spot = (exchange.features or {}).get("spot") or {}
     times = (spot.get("createOrder") or {}).get("timeInForce") or {}
+    is_proven = exchange.id in RECOVERY
     return {
         "id": exchange.id,
         "title": exchange.name,
         "sandbox": bool(exchange.urls.get("test")),
         "credential": wanted,
-        "market_orders": exchange.has.get("createMarketOrder") is True,
-        "times_in_force": [time for time in OURS if time == "GTC" or times.get(time)],
+        "market_orders": is_proven and exchange.has.get("createMarketOrder") is True,
+        "times_in_force": [time for time in OURS if time == "GTC" or (is_proven and times.get(time))],
         "calls_per_minute": int(60_000 / exchange.rateLimit) if exchange.rateLimit else None,
     }
 

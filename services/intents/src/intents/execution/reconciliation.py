@@ -98,7 +98,7 @@ class AccountReconciliation:
         return [
             *(self._report(order, execution.occurred_at, execution) for order, execution in executions),
             *(self._report(order, order.updated_at) for order in (*(order for _, order in changed), *rest)),
-            *self._canceled([order for known, order in current if known.unwanted and order.status in OPEN]),
+            *self._canceled([(known, order) for known, order in current if known.unwanted and order.status in OPEN]),
         ]
 
     def orders_since(self, moment: datetime) -> tuple[list[BrokerReport], datetime | None]:
@@ -130,7 +130,7 @@ class AccountReconciliation:
             found[known] = by_id.get(known.broker_order_id) if known.broker_order_id else by_ours
         absent = [known for known, order in found.items() if order is None and self._is_due(known)]
         found |= self._ended(absent)
-        return {known: order for known, order in found.items() if order is not None}
+        return {known: _named(known, order) for known, order in found.items() if order is not None}
 
     def _is_due(self, known: KnownOpenOrder) -> bool:
         if known.broker_order_id is None and self.broker.client_ids is ClientIds.NONE:
@@ -172,9 +172,9 @@ class AccountReconciliation:
                         execution,
                     )
 
-    def _canceled(self, unwanted: Sequence[Order]) -> Iterable[BrokerReport]:
+    def _canceled(self, unwanted: Sequence[tuple[KnownOpenOrder, Order]]) -> Iterable[BrokerReport]:
         """Orders that no intent asks for are canceled; what could not be is tried again next time."""
-        for order in unwanted:
+        for known, order in unwanted:
             try:
                 with suppress(Refused):  # perhaps it has ended meanwhile, which is seen now
                     self.broker.cancel(order.broker_order_id)
@@ -183,7 +183,12 @@ class AccountReconciliation:
                 log.warning("unwanted_order_not_canceled", account_id=str(self.account_id), error=type(error).__name__)
                 continue
             if ended:
-                yield self._report(ended, ended.updated_at)
+                yield self._report(_named(known, ended), ended.updated_at)
+
+
+def _named(known: KnownOpenOrder, order: Order) -> Order:
+    """By our id, also where the broker shows none."""
+    return replace(order, client_order_id=known.client_order_id) if order.is_nameless else order
 
 
 def _has_changed(known: KnownOpenOrder, order: Order) -> bool:

@@ -1,6 +1,6 @@
-"""A crypto exchange on loopback that answers in the shapes that Binance (spot) and Kraken document.
+"""A crypto exchange on loopback that answers in the shapes that Binance, Kraken and OKX (spot) document.
 
-One book (`book`) behind two dialects. What a coin is called decides how its orders behave, as the paper broker's
+One book (`book`) behind three dialects. What a coin is called decides how its orders behave, as the paper broker's
 scripted symbols do.
 """
 

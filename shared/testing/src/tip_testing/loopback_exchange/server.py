@@ -1,4 +1,4 @@
-"""The book over HTTP, in one dialect or the other."""
+"""The book over HTTP, in one of its dialects."""
 
 import json
 import threading
@@ -8,13 +8,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-from tip_testing.loopback_exchange import binance, kraken
+from tip_testing.loopback_exchange import binance, kraken, okx
 from tip_testing.loopback_exchange.book import KEY, SILENT_SECONDS, SLOW_SECONDS, UID, Book
 
 Dialect = Callable[[Book, str, str, str, str, Any], tuple[int, Any]]
-MARKETS = ("/exchangeInfo", "/AssetPairs")
-NEW_ORDER = ("/order", "/AddOrder")
-DIALECTS: dict[str, Dialect] = {"binance": binance.answer, "kraken": kraken.answer}
+MARKETS = ("/exchangeInfo", "/AssetPairs", "/instruments")
+NEW_ORDER = ("/order", "/AddOrder", "/batch-orders")
+DIALECTS: dict[str, Dialect] = {"binance": binance.answer, "kraken": kraken.answer, "okx": okx.answer}
 
 
 class LoopbackExchange:
@@ -85,4 +85,4 @@ def _numbered(number: int) -> Book:
 
 
 def _key(headers: Any) -> str:
-    return str(headers.get("X-MBX-APIKEY") or headers.get("API-Key"))
+    return str(headers.get("X-MBX-APIKEY") or headers.get("API-Key") or headers.get("OK-ACCESS-KEY"))

@@ -81,6 +81,8 @@ def _advance(
 
 def _known(settlement: Settlement, order: Order) -> BrokerOrder | None:
     """Our row of the order. A second order under the same client order id gets one of its own."""
+    if order.is_nameless:
+        return next((row for row in settlement.orders.values() if row.broker_order_id == order.broker_order_id), None)
     first = settlement.orders.get(order.client_order_id)
     if first is None or first.broker_order_id in (None, order.broker_order_id):
         return first

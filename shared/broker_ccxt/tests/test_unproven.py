@@ -1,0 +1,68 @@
+"""At an exchange of which only ccxt's words are known nothing is ever sent again: an operator finds out."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tip_brokers import BrokerSettings, ClientIds, OutcomeUnknown, Refused, find
+from tip_brokers.protocol import NewOrder
+from tip_testing.loopback_exchange import KEY, SECRET, LoopbackExchange
+
+OURS = {"apiKey": KEY, "secret": SECRET, "password": "any"}
+ORDER = NewOrder("tip-0123456789abcdef0123456789abcdef", "OPEN/USDT", "BUY", "Limit", Decimal(1), "GTC", Decimal(20))
+
+
+@pytest.fixture
+def account() -> Iterator[Any]:
+    made = LoopbackExchange("okx")
+    settings = BrokerSettings({"CCXT_ADDRESSES": f"okx={made.url}"}, connect_seconds=1, read_seconds=5)
+    yield find("ccxt:okx").connect("live", settings).account(OURS)
+    made.stop()
+
+
+def test_an_order_is_followed_by_the_exchanges_id_and_shown_with_ours(account: Any) -> None:
+    made = account.create(ORDER)
+    [shown] = account.open_orders()
+    account.cancel(made.broker_order_id)
+
+    assert account.client_ids is ClientIds.NONE
+    assert made.client_order_id == shown.client_order_id == ORDER.client_order_id
+    assert account.order(made.broker_order_id).status == "CANCELED"
+
+
+def test_an_order_whose_answer_was_lost_cannot_be_queried(account: Any) -> None:
+    with pytest.raises(OutcomeUnknown, match="cannot_be_queried"):
+        account.find(ORDER.client_order_id, ORDER.symbol)
+
+
+def test_an_order_whose_answer_says_that_it_has_ended_is_read_before_that_is_believed(
+    account: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def create_order(*_: Any) -> dict[str, str]:
+        return {"id": "7", "status": "closed", "clientOrderId": "another"}
+
+    monkeypatch.setattr("ccxt.okx.create_order", create_order)
+
+    made = account.create(ORDER)
+
+    assert (made.client_order_id, made.broker_order_id) == (ORDER.client_order_id, "7@OPEN/USDT")
+    assert (made.status, made.filled_quantity) == ("WORKING", 0)
+
+
+@pytest.mark.parametrize(
+    ("coin", "expected"), [("REJECT", Refused), ("MANY", OutcomeUnknown), ("LIMITED", OutcomeUnknown)]
+)
+def test_only_that_money_lacks_is_believed_of_a_new_order(account: Any, coin: str, expected: type[Exception]) -> None:
+    with pytest.raises(expected):
+        account.create(replace(ORDER, symbol=f"{coin}/USDT"))
+
+
+def test_what_the_account_holds_and_prices_are_read(account: Any) -> None:
+    account.create(replace(ORDER, symbol="FILL/USDT"))
+
+    assert [(position.symbol, position.quantity) for position in account.positions()] == [("FILL/USDT", 1)]
+    assert account.balance().cash == 100000
+    assert [(quote.bid, quote.ask) for quote in account.quotes(["FILL/USDT"])] == [(Decimal("19.99"), Decimal("20.01"))]
