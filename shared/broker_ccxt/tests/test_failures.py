@@ -56,7 +56,7 @@ def test_what_was_not_written_is_not_sent(error: Exception) -> None:
 
 
 UNSURE = [ccxt.InvalidOrder, ccxt.DuplicateOrderId, ccxt.OrderNotFound, ccxt.BadSymbol, ccxt.BadRequest,
-          ccxt.OperationRejected, ccxt.PermissionDenied, ccxt.AuthenticationError, ccxt.RateLimitExceeded,
+          ccxt.OperationRejected, ccxt.PermissionDenied, ccxt.AccountSuspended, ccxt.RateLimitExceeded,
           ccxt.DDoSProtection, ccxt.InvalidNonce, ccxt.ExchangeError, ccxt.NotSupported,
           ccxt.RequestTimeout]  # fmt: skip
 
@@ -76,9 +76,10 @@ def test_what_an_unproven_exchange_answers_to_a_new_order_is_unknown_whatever_cc
     assert of_new_order("okx", error("okx no"), begun=True) is OutcomeUnknown
 
 
-def test_a_new_order_for_which_money_lacks_is_refused_everywhere() -> None:
-    assert of_new_order("okx", ccxt.InsufficientFunds("okx no"), begun=True) is Refused
-    assert of_new_order("kraken", ccxt.InsufficientFunds("kraken no"), begun=True) is Refused
+@pytest.mark.parametrize("exchange", ["okx", "kraken"])
+def test_a_new_order_of_somebody_without_money_or_with_an_unknown_key_is_refused_everywhere(exchange: str) -> None:
+    assert of_new_order(exchange, ccxt.InsufficientFunds("no"), begun=True) is Refused
+    assert of_new_order(exchange, ccxt.AuthenticationError("no"), begun=True) is CredentialRefused
 
 
 def test_what_ccxt_refuses_before_it_writes_is_refused_everywhere() -> None:

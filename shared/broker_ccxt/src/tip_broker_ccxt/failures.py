@@ -61,9 +61,11 @@ def understood_by(exchange: Any, *, sends: bool = True, is_new_order: bool = Fal
 def _is_doubtful(exchange: Any, error: Exception) -> bool:
     """Some exchanges answer that an order timed out, or was taken in twice, with what ccxt takes for a refusal.
 
-    Where that has not been looked into only one error is a no: nobody lacks the money for an order that was made.
+    Where that has not been looked into only two errors are a no: whoever lacks the money for an order, or is not known
+    there, has not made it.
     """
-    return exchange.id not in RECOVERY and not isinstance(error, ccxt.InsufficientFunds)
+    is_clear = isinstance(error, ccxt.InsufficientFunds) or type(error) is ccxt.AuthenticationError
+    return exchange.id not in RECOVERY and not is_clear
 
 
 def _translated(exchange: Any, error: Exception, *, sends: bool) -> BrokerError:

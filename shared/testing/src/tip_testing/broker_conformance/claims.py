@@ -31,7 +31,7 @@ class KeptClaims(ExitPairs):
         broker.cancel(made.broker_order_id)
 
         def statuses() -> list[OrderStatus]:
-            return [update.order.status for update in listener.of(made.client_order_id)]
+            return [update.order.status for update in listener.of(made)]
 
         eventually(lambda: OrderStatus.CANCELED in statuses(), settle_seconds(broker))
         listener.close()
@@ -132,6 +132,6 @@ class KeptClaims(ExitPairs):
 
         eventually(lambda: sum(listed().values()) == wanted.quantity, settle_seconds(broker))
         if market.can.streams:
-            eventually(lambda: listener.filled(made.client_order_id) == wanted.quantity, settle_seconds(broker))
-            streamed = {update.execution.id for update in listener.of(made.client_order_id) if update.execution}
+            eventually(lambda: listener.filled(made) == wanted.quantity, settle_seconds(broker))
+            streamed = {update.execution.id for update in listener.of(made) if update.execution}
             assert listed().keys() == streamed, "an execution has one id, wherever it is shown"

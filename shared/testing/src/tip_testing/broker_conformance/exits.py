@@ -109,7 +109,7 @@ class ExitPairs(SharedExits):
     ) -> None:
         self.needs_exit_pairs(market)
         symbol = self.moved(market, 100)
-        quantity = self.bought(broker, self.market_order(market, symbol))
+        quantity = self.bought(broker, self.marketable(market, symbol))
         pair = self.pair(market, symbol, quantity, Decimal(130), Decimal(70))
         target, stop = self.both(broker, broker.create(pair))
 

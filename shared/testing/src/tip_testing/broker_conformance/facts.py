@@ -15,6 +15,7 @@ from tip_brokers.protocol import (
     OPEN,
     Broker,
     CredentialRefused,
+    NewOrder,
     NotWritten,
     OrderStatus,
     OutcomeUnknown,
@@ -40,8 +41,6 @@ class Conformance(KeptClaims, BoundedAnswers):
 
     @pytest.fixture
     def listener(self, market: Market) -> Any:
-        if not market.can.streams:
-            self.needs_client_ids(market)  # without a stream it is polled by them
         made = listen(market)
         yield made
         made.close()
@@ -53,6 +52,12 @@ class Conformance(KeptClaims, BoundedAnswers):
     def needs_client_ids(self, market: Market) -> None:
         if market.can.client_ids is ClientIds.NONE:
             pytest.skip("this broker claims no client ids")
+
+    def was_not_made(self, market: Market, order: NewOrder) -> None:
+        """As far as the broker can be queried."""
+        assert order.client_order_id not in {shown.client_order_id for shown in market.broker.open_orders()}
+        if market.can.client_ids is not ClientIds.NONE:
+            assert market.broker.find(order.client_order_id, order.symbol) is None
 
     @proves("client_ids")
     def test_an_order_is_found_by_both_of_its_ids(self, market: Market, broker: Broker) -> None:
@@ -94,7 +99,7 @@ class Conformance(KeptClaims, BoundedAnswers):
 
         assert filled.filled_quantity == wanted.quantity
         assert filled.average_price is not None and filled.average_price > 0
-        eventually(lambda: listener.filled(made.client_order_id) == wanted.quantity)
+        eventually(lambda: listener.filled(made) == wanted.quantity)
 
     def test_positions_follow_fills(self, market: Market, broker: Broker) -> None:
         before = self.held(market)
@@ -129,9 +134,9 @@ class Conformance(KeptClaims, BoundedAnswers):
     def test_a_partial_fill_leaves_the_order_open(self, market: Market, broker: Broker, listener: Listener) -> None:
         if market.halving is None:
             pytest.skip("this broker has no symbol for it")
-        made = broker.create(self.market_order(market, market.halving))
+        made = broker.create(self.marketable(market, market.halving))
 
-        eventually(lambda: listener.filled(made.client_order_id) == 5)
+        eventually(lambda: listener.filled(made) == 5)
         shown = broker.order(made.broker_order_id)
         assert shown and shown.filled_quantity == 5 and shown.status in OPEN
 
@@ -141,7 +146,7 @@ class Conformance(KeptClaims, BoundedAnswers):
         broker.cancel(made.broker_order_id)
 
         assert self.ended(broker, made, OrderStatus.CANCELED).filled_quantity == 0
-        eventually(lambda: "CANCELED" in [update.order.status for update in listener.of(made.client_order_id)])
+        eventually(lambda: "CANCELED" in [update.order.status for update in listener.of(made)])
 
     def test_a_cancel_of_an_ended_order_is_refused_or_changes_nothing(self, market: Market, broker: Broker) -> None:
         made = broker.create(self.filling(market))
@@ -173,7 +178,7 @@ class Conformance(KeptClaims, BoundedAnswers):
         if market.halving is None or "Limit" not in market.can.kinds:
             pytest.skip("this broker has no symbol for it, or no Limit orders")
         old = broker.create(self.of_kind(market, market.halving, "Limit", quantity="10"))
-        eventually(lambda: listener.filled(old.client_order_id) == 5)
+        eventually(lambda: listener.filled(old) == 5)
 
         new = broker.replace(old.broker_order_id, self.change(market, "Limit", "4"))
 
@@ -189,7 +194,7 @@ class Conformance(KeptClaims, BoundedAnswers):
 
         with pytest.raises(NotWritten):
             broker.create(wanted, stop)
-        assert broker.find(wanted.client_order_id, wanted.symbol) is None
+        self.was_not_made(market, wanted)
 
         made = broker.create(wanted)
         with pytest.raises(NotWritten):
@@ -212,19 +217,20 @@ class Conformance(KeptClaims, BoundedAnswers):
     def test_a_refused_order_leaves_nothing_behind(self, market: Market, broker: Broker) -> None:
         if market.refusing is None:
             pytest.skip("this broker has no symbol for it")
-        wanted = self.market_order(market, market.refusing)
+        wanted = self.marketable(market, market.refusing)
 
         with pytest.raises(Refused) as refusal:
             broker.create(wanted)
 
-        assert refusal.value.code and broker.find(wanted.client_order_id, wanted.symbol) is None
+        assert refusal.value.code
+        self.was_not_made(market, wanted)
 
     @proves("client_ids")
     def test_an_order_whose_answer_never_came_is_found_by_its_id(self, market: Market, broker: Broker) -> None:
         self.needs_client_ids(market)
         if market.silent is None:
             pytest.skip("this broker has no symbol for it")
-        wanted = self.market_order(market, market.silent)
+        wanted = self.marketable(market, market.silent)
 
         with pytest.raises(OutcomeUnknown):
             broker.create(wanted)
@@ -234,20 +240,20 @@ class Conformance(KeptClaims, BoundedAnswers):
     def test_updates_sent_twice_are_one_execution(self, market: Market, broker: Broker, listener: Listener) -> None:
         if market.doubling is None:
             pytest.skip("this broker has no symbol for it")
-        made = broker.create(self.market_order(market, market.doubling))
+        made = broker.create(self.marketable(market, market.doubling))
         self.ended(broker, made, OrderStatus.FILLED)
 
-        eventually(lambda: len([update for update in listener.of(made.client_order_id) if update.execution]) >= 2)
-        assert listener.filled(made.client_order_id) == 10
+        eventually(lambda: len([update for update in listener.of(made) if update.execution]) >= 2)
+        assert listener.filled(made) == 10
 
     def test_a_fill_after_a_cancel_is_reported(self, market: Market, broker: Broker, listener: Listener) -> None:
         if market.late is None:
             pytest.skip("this broker has no symbol for it")
-        made = broker.create(self.market_order(market, market.late))
+        made = broker.create(self.marketable(market, market.late))
         broker.cancel(made.broker_order_id)
 
         self.ended(broker, made, OrderStatus.FILLED)
-        eventually(lambda: listener.filled(made.client_order_id) == 10)
+        eventually(lambda: listener.filled(made) == 10)
 
     def test_unknown_keys_are_refused_as_such(self, market: Market) -> None:
         if market.stranger is None:

@@ -110,20 +110,20 @@ def machine(market: Market) -> type[RuleBasedStateMachine]:
         def teardown(self) -> None:
             for name in self.expected:
                 shown = self._shown(name)
-                self._filled_as_reported(name, shown)
-                self._ends_as_reported(name, shown)
+                self._filled_as_reported(shown)
+                self._ends_as_reported(shown)
             self.listener.close()
 
-        def _filled_as_reported(self, name: str, shown: Order) -> None:
-            eventually(lambda: self.listener.filled(name) == shown.filled_quantity)
+        def _filled_as_reported(self, shown: Order) -> None:
+            eventually(lambda: self.listener.filled(shown) == shown.filled_quantity)
 
-        def _ends_as_reported(self, name: str, shown: Order) -> None:
+        def _ends_as_reported(self, shown: Order) -> None:
             """The last update of the stream has the status that is shown."""
 
             def last() -> bool:
                 updates = [
                     update
-                    for update in self.listener.of(name)
+                    for update in self.listener.of(shown)
                     if update.rejection is not RejectionNotice.CANCEL_REJECTED
                 ]
                 return bool(updates) and (updates[-1].order.status == shown.status or shown.status in OPEN)

@@ -12,6 +12,7 @@ from tip_brokers.protocol import (
     Broker,
     BrokerError,
     NewOrder,
+    Order,
     OrderUpdate,
 )
 from tip_testing.waiting import eventually
@@ -97,11 +98,11 @@ class Listener:
             if not self.stop.is_set():  # afterwards the line may be cut, with the broker under test itself
                 raise
 
-    def of(self, client_order_id: str) -> list[OrderUpdate]:
-        return [update for update in self.updates if update.order.client_order_id == client_order_id]
+    def of(self, order: Order) -> list[OrderUpdate]:
+        return [update for update in self.updates if update.order.client_order_id == order.client_order_id]
 
-    def filled(self, client_order_id: str) -> Decimal:
-        updates = self.of(client_order_id)
+    def filled(self, order: Order) -> Decimal:
+        updates = self.of(order)
         if not self.counts_executions:
             return max((update.order.filled_quantity for update in updates), default=_ZERO)
         executions = [update.execution for update in updates if update.execution]
@@ -114,16 +115,16 @@ class Listener:
 
 @dataclass
 class Poller:
-    """Polls in place of a stream, where a broker claims none."""
+    """Polls in place of a stream, where a broker claims none, by the broker's ids."""
 
     market: Market
 
-    def of(self, client_order_id: str) -> list[OrderUpdate]:
-        found = (self.market.broker.find(client_order_id, symbol) for symbol in symbols_of(self.market))
-        return [OrderUpdate(order, order.updated_at) for order in found if order][:1]
+    def of(self, order: Order) -> list[OrderUpdate]:
+        shown = self.market.broker.order(order.broker_order_id)
+        return [OrderUpdate(shown, shown.updated_at)] if shown else []
 
-    def filled(self, client_order_id: str) -> Decimal:
-        return sum((update.order.filled_quantity for update in self.of(client_order_id)), _ZERO)
+    def filled(self, order: Order) -> Decimal:
+        return sum((update.order.filled_quantity for update in self.of(order)), _ZERO)
 
     def close(self) -> None:
         """Nothing is open."""

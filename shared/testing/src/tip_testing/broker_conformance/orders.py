@@ -1,6 +1,7 @@
 """The orders that the facts send, made of what the broker claims, and which claim a fact proves."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeVar
 
@@ -58,12 +59,16 @@ class Orders:
         return self.of_kind(market, market.resting, kind, quantity=quantity)
 
     def filling(self, market: Market, quantity: str = "3") -> NewOrder:
-        return self.market_order(market, market.filling, quantity)
+        return self.marketable(market, market.filling, quantity)
 
-    def market_order(self, market: Market, symbol: str, quantity: str = "10") -> NewOrder:
-        if "Market" not in market.can.kinds:
-            pytest.skip("this broker claims no Market orders")
-        return self.of_kind(market, symbol, "Market", quantity=quantity)
+    def marketable(self, market: Market, symbol: str, quantity: str = "10") -> NewOrder:
+        """A Market order, or where there is none a Limit far above the market."""
+        if "Market" in market.can.kinds:
+            return self.of_kind(market, symbol, "Market", quantity=quantity)
+        high = self.scale(market).high
+        if "Limit" not in market.can.kinds or high is None:
+            pytest.skip("this broker claims no order that fills at once")
+        return replace(self.of_kind(market, symbol, "Limit", quantity=quantity), limit_price=high)
 
     def of_kind(
         self, market: Market, symbol: str, kind: str, time_in_force: str | None = None, quantity: str = "2"

@@ -9,8 +9,8 @@ from tip_brokers import Broker, BrokerDescription, BrokerSettings
 from tip_brokers.simulator import NoSimulator, Simulator
 from tip_testing.loopback_exchange import KEY, SECRET, LoopbackExchange
 
-QUOTES = {"binance": "USDT", "kraken": "USD"}
-_OURS = {"apiKey": KEY, "secret": SECRET}
+QUOTES = {"binance": "USDT", "kraken": "USD", "okx": "USDT"}
+_OURS = {"apiKey": KEY, "secret": SECRET, "password": "any"}
 _READ_SECONDS = 1.5
 
 
@@ -18,7 +18,7 @@ _READ_SECONDS = 1.5
 def simulator(broker: BrokerDescription) -> Iterator[Simulator]:
     name = broker.name.partition(":")[2]
     if name not in QUOTES:
-        raise NoSimulator(f"the loopback exchange speaks {' and '.join(QUOTES)}, not {name}")
+        raise NoSimulator(f"the loopback exchange speaks {', '.join(QUOTES)}, not {name}")
     exchange = LoopbackExchange(name)
     try:
         yield _simulator(broker, exchange, QUOTES[name])
@@ -31,7 +31,7 @@ def _simulator(broker: BrokerDescription, exchange: LoopbackExchange, quote: str
     return Simulator(
         settings=settings,
         secret=_OURS,
-        unknown_secret={"apiKey": "stranger", "secret": SECRET},
+        unknown_secret={**_OURS, "apiKey": "stranger"},
         resting=f"OPEN/{quote}",
         filling=f"FILL/{quote}",
         halving=f"HALF/{quote}",
