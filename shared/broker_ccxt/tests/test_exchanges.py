@@ -33,7 +33,7 @@ def test_an_order_may_be_sent_again_only_where_it_can_be_found_and_its_request_e
         assert is_found_again == (name in RECOVERY)
 
 
-@pytest.mark.parametrize("name", ["bitget", "bitstamp", "gemini", "okx", "poloniex"])
+@pytest.mark.parametrize("name", ["bingx", "okx", "upbit", "whitebit"])
 def test_an_exchange_that_nothing_proves_takes_limit_orders_alone(name: str) -> None:
     described = {broker.name: broker for broker in brokers()}[f"ccxt:{name}"]
 

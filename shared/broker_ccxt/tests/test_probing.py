@@ -1,6 +1,7 @@
 """Of what an exchange does, ccxt's requests are the only witness: each is looked at, without sending it."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import ccxt
@@ -9,23 +10,36 @@ import pytest
 from tip_broker_ccxt import probing
 from tip_broker_ccxt.exchanges import RECOVERY, read_exchanges
 
-UNPROVEN = [exchange.id for exchange in read_exchanges() if exchange.id not in RECOVERY]
+OFFERED = {exchange.id: exchange for exchange in read_exchanges() if exchange.id not in RECOVERY}
 
 
 @pytest.mark.parametrize(
     ("probe", "lacking"),
     [
-        (probing.sends_what_was_ordered, "phemex"),  # it wants scaled numbers
-        (probing.shows_our_id, "bitfinex"),
+        (probing.sends_what_was_ordered, "phemex"),  # it sends scaled numbers
+        (probing.sends_what_was_ordered, "kucoin"),  # it looks up the kind of account first
         (probing.lists_all_open_orders, "latoken"),
-        (lambda name: probing.names_an_order(name, "fetch_order"), "bybit"),
-        (lambda name: probing.names_an_order(name, "cancel_order"), "indodax"),
+        (lambda made: probing.names_an_order(made, "fetch_order"), "bybit"),
+        (lambda made: probing.names_an_order(made, "cancel_order"), "indodax"),
+        (probing.says_how_much_is_filled, "bitstamp"),
+        (probing.ends_nothing_that_lives, "poloniex"),
+        (probing.loads_markets, "htx"),
     ],
-    ids=["quantity and price", "our id", "all open orders", "one order", "one cancel"],
-)
-def test_an_exchange_that_lacks_one_thing_is_not_offered(probe: Callable[[str], bool], lacking: str) -> None:
-    assert not probe(lacking) and probe("okx")
-    assert lacking not in UNPROVEN
+    ids=[
+        "quantity and price", "nothing before it", "all open orders", "one order", "one cancel", "what is filled",
+        "words for what lives", "markets",
+    ],
+)  # fmt: skip
+def test_an_exchange_that_lacks_one_thing_is_not_offered(probe: Callable[[probing.Made], bool], lacking: str) -> None:
+    assert not probe(partial(probing.offline, lacking)) and probe(partial(probing.offline, "okx"))
+    assert lacking not in OFFERED
+
+
+@pytest.mark.parametrize("name", ["hitbtc", "bitfinex"])
+def test_an_exchange_that_does_not_get_our_id_is_not_offered(name: str) -> None:
+    """To the one ccxt sends it under a name that means nothing there, to the other not at all."""
+    assert not probing.carries_our_id(partial(probing.offline, name))
+    assert name not in OFFERED
 
 
 @pytest.mark.parametrize(
@@ -41,11 +55,15 @@ def test_an_order_that_would_not_be_sent_as_it_is_meant_is_noticed(
     sent: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def create_order(exchange: Any, *_: Any) -> None:
-        exchange.request("order", "private", "POST", {**sent, "id": probing.OUR_ID})
+        exchange.request("order", "private", "POST", sent)
 
     monkeypatch.setattr(ccxt.okx, "create_order", create_order)
 
-    assert not probing.sends_what_was_ordered("okx")
+    assert not probing.sends_what_was_ordered(partial(probing.offline, "okx"))
+
+
+def test_a_sandbox_at_another_companys_domain_is_none() -> None:
+    assert not probing.is_same_house("bequant") and probing.is_same_house("okx")
 
 
 def test_nothing_is_sent_to_find_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,4 +72,6 @@ def test_nothing_is_sent_to_find_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("requests.Session.request", refuse)
 
-    assert all(map(probing.is_tradable, UNPROVEN))
+    assert OFFERED and all(map(probing.is_tradable, OFFERED))
+    with_sandbox = [name for name, exchange in OFFERED.items() if exchange.sandbox]
+    assert with_sandbox and all(probing.is_tradable(name, in_sandbox=True) for name in with_sandbox)

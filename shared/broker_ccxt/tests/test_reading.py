@@ -22,6 +22,13 @@ def test_orders_that_somebody_placed_without_an_id_are_distinguished_by_the_exch
     assert shown == ["7@BTC/USDT", "8@BTC/USDT"]
 
 
+@pytest.mark.parametrize(("is_proven", "status"), [(True, "CANCELED"), (False, "WORKING")])
+def test_what_is_closed_and_not_filled_was_canceled_or_is_read_again(is_proven: bool, status: str) -> None:
+    row = {**ROW, "id": "7", "status": "closed", "filled": "0.5"}
+
+    assert read_order(row, lambda id_: id_ or "", is_proven=is_proven).status == status
+
+
 @pytest.mark.parametrize("status", ["open", "closed", "canceled"])
 def test_an_order_that_does_not_say_how_much_of_it_is_filled_is_a_broken_answer(status: str) -> None:
     with pytest.raises(OutcomeUnknown):

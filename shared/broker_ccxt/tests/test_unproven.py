@@ -52,6 +52,15 @@ def test_an_order_whose_answer_says_that_it_has_ended_is_read_before_that_is_bel
     assert (made.status, made.filled_quantity) == ("WORKING", 0)
 
 
+def test_an_order_of_somebody_that_cannot_be_read_hides_no_other(account: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = account.create(ORDER)
+    listed = account._connection.object_for(OURS).fetch_open_orders()
+    monkeypatch.setattr("ccxt.okx.fetch_open_orders", lambda *_: [{**listed[0], "filled": None}, *listed])
+    monkeypatch.setattr(account, "_read", lambda read: read(account._connection.object_for(OURS)))
+
+    assert [order.broker_order_id for order in account.open_orders()] == [made.broker_order_id]
+
+
 @pytest.mark.parametrize(
     ("coin", "expected"), [("REJECT", Refused), ("MANY", OutcomeUnknown), ("LIMITED", OutcomeUnknown)]
 )

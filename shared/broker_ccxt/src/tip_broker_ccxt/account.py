@@ -3,6 +3,7 @@
 import hashlib
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Protocol
@@ -132,7 +133,7 @@ class CcxtAccount:
         """By a listing of this id alone. If it lists anything else, it is not known what it leaves out."""
         for listing in _KEYS:
             rows = self._read(partial(_list, listing, self._theirs(client_order_id)))
-            found = [reading.read_order(row, self._ours) for row in rows]
+            found = [self._shown(row) for row in rows]
             if any(order.client_order_id != client_order_id for order in found):
                 raise OutcomeUnknown("listing_of_others")
             if found:
@@ -146,14 +147,26 @@ class CcxtAccount:
 
     def _one(self, read: Callable[[Any], Any]) -> Order | None:
         try:
-            return reading.read_order(self._read(read), self._ours)
+            return self._shown(self._read(read))
         except Refused as refusal:
             if refusal.code == "ORDER_NOT_FOUND":
                 return None
             raise
 
     def open_orders(self) -> Iterable[Order]:
-        return [reading.read_order(row, self._ours) for row in self._read(lambda ccxt: ccxt.fetch_open_orders())]
+        rows = self._read(lambda ccxt: ccxt.fetch_open_orders())
+        if self._connection.exchange.is_proven:
+            return [self._shown(row) for row in rows]
+        return [order for row in rows if (order := self._readable(row))]
+
+    def _readable(self, row: Any) -> Order | None:
+        """One that cannot be read is left out, lest it hides the others; if it is ours, it is read by itself."""
+        with suppress(OutcomeUnknown):
+            return self._shown(row)
+        return None
+
+    def _shown(self, row: Any) -> Order:
+        return reading.read_order(row, self._ours, is_proven=self._connection.exchange.is_proven)
 
     def orders(self, after: datetime) -> Iterable[Order]:
         """Open ones: few exchanges list the others without a symbol."""

@@ -14,6 +14,7 @@ import ccxt
 from tip_broker_ccxt.account import CcxtAccount
 from tip_broker_ccxt.exchanges import CREDENTIALS, Exchange
 from tip_broker_ccxt.failures import understood_by
+from tip_brokers.answers import MISREAD
 from tip_brokers.checked_http import bounded_session, written
 from tip_brokers.description import BrokerSettings
 from tip_brokers.protocol import NotSent, no_check
@@ -22,7 +23,7 @@ MARKETS_SECONDS, RETRY_SECONDS, LOADING_SECONDS = 3600.0, 60.0, 0.5
 MARKETS_READ_SECONDS, MARKETS_BYTES = 10.0, 64 * 2**20
 MOST_OBJECTS = 8  # in one thread
 OPTIONS = {"defaultType": "spot", "fetchMarkets": {"types": ["spot"]}, "fetchCurrencies": False, "fetchMargins": False,
-           "warnOnFetchOpenOrdersWithoutSymbol": False}  # fmt: skip
+           "warnOnFetchOpenOrdersWithoutSymbol": False, "webApiRetries": 1}  # fmt: skip
 logging.getLogger("ccxt").setLevel(logging.WARNING)  # below that it logs requests with their keys
 
 
@@ -95,7 +96,7 @@ class Connection:
         written.start(no_check, MARKETS_BYTES)
         try:
             loader.load_markets(True)
-        except ccxt.BaseError:
+        except (ccxt.BaseError, *MISREAD):
             if self._markets is None:
                 raise
             self._markets = (time.monotonic() - MARKETS_SECONDS + RETRY_SECONDS, self._markets[1])

@@ -14,7 +14,8 @@ from tip_brokers.protocol import OutcomeUnknown
 LONGEST_WORD = 256  # of an id or a symbol
 LONGEST_REASON = 200
 LARGEST_EXPONENT = 30  # of a number, either way: written out, a larger one is mostly zeros
-_MISREAD = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError, RecursionError)
+MISREAD = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError, RecursionError)
+"""What is raised by reading something that is not as agreed."""
 
 
 class understood:  # noqa: N801 - reads as a word of the language
@@ -24,7 +25,7 @@ class understood:  # noqa: N801 - reads as a word of the language
         return None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, _MISREAD):
+        if isinstance(error, MISREAD):
             raise OutcomeUnknown("broken_answer") from None
 
 

@@ -93,7 +93,8 @@ class AccountReconciliation:
         current = [(known, order) for known, order in orders.current.items() if not known.in_flight]
         changed = [(known, order) for known, order in current if _has_changed(known, order)]
         matched = {order.broker_order_id for _, order in current}
-        rest = [] if self.is_former else [order for order in orders.shown if order.broker_order_id not in matched]
+        others = [order for order in orders.shown if order.broker_order_id not in matched]
+        rest = [] if self.is_former else [order for order in others if not self._may_be_ours(order)]
         executions = self._executions([(known, order) for known, order in changed if _has_fills(known, order)])
         return [
             *(self._report(order, execution.occurred_at, execution) for order, execution in executions),
@@ -130,7 +131,17 @@ class AccountReconciliation:
             found[known] = by_id.get(known.broker_order_id) if known.broker_order_id else by_ours
         absent = [known for known, order in found.items() if order is None and self._is_due(known)]
         found |= self._ended(absent)
-        return {known: _named(known, order) for known, order in found.items() if order is not None}
+        return {known: self._named(known, order) for known, order in found.items() if order is not None}
+
+    def _named(self, known: KnownOpenOrder, order: Order) -> Order:
+        """By our id, also where the broker shows none, or one of its own."""
+        is_ours = any(order.client_order_id == other.client_order_id for other in self.known)
+        return order if is_ours else replace(order, client_order_id=known.client_order_id)
+
+    def _may_be_ours(self, order: Order) -> bool:
+        """Of what the broker shows without a client order id: whether it may be one whose answer is still to come."""
+        unanswered = (known.symbol for known in self.known if known.broker_order_id is None)
+        return order.is_nameless and order.symbol in unanswered
 
     def _is_due(self, known: KnownOpenOrder) -> bool:
         if known.broker_order_id is None and self.broker.client_ids is ClientIds.NONE:
@@ -183,12 +194,7 @@ class AccountReconciliation:
                 log.warning("unwanted_order_not_canceled", account_id=str(self.account_id), error=type(error).__name__)
                 continue
             if ended:
-                yield self._report(_named(known, ended), ended.updated_at)
-
-
-def _named(known: KnownOpenOrder, order: Order) -> Order:
-    """By our id, also where the broker shows none."""
-    return replace(order, client_order_id=known.client_order_id) if order.is_nameless else order
+                yield self._report(self._named(known, ended), ended.updated_at)
 
 
 def _has_changed(known: KnownOpenOrder, order: Order) -> bool:

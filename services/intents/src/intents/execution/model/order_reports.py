@@ -80,11 +80,14 @@ def _advance(
 
 
 def _known(settlement: Settlement, order: Order) -> BrokerOrder | None:
-    """Our row of the order. A second order under the same client order id gets one of its own."""
-    if order.is_nameless:
-        return next((row for row in settlement.orders.values() if row.broker_order_id == order.broker_order_id), None)
+    """Our row of the order, by the broker's id where it does not show ours.
+
+    A second order under the same client order id gets a row of its own.
+    """
     first = settlement.orders.get(order.client_order_id)
-    if first is None or first.broker_order_id in (None, order.broker_order_id):
+    if first is None:
+        return next((row for row in settlement.orders.values() if row.broker_order_id == order.broker_order_id), None)
+    if first.broker_order_id in (None, order.broker_order_id):
         return first
     key = duplicate(order.client_order_id, order.broker_order_id)
     if key not in settlement.orders:
