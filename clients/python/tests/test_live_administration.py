@@ -39,7 +39,7 @@ def test_an_account_and_its_credential_live_and_end(platform: Platform) -> None:
 
 def test_an_account_with_open_orders_is_deleted_when_they_have_ended(platform: Platform, own_account: str) -> None:
     with platform.admin() as admin, tip.Client(settings=platform.settings(account=own_account)) as client:
-        client.buy("SIM.OPEN", 1, limit="1.00").wait("ACCEPTED", timeout=30)
+        client.buy("SIM.OPEN", 1, limit="1.00").wait("ACCEPTED", timeout=60)
         with pytest.raises(tip.Conflict) as raised:
             admin.accounts.delete(own_account)
         assert raised.value.code == "open_intents"
@@ -85,17 +85,17 @@ def test_controls_are_set_read_and_removed(platform: Platform, own_account: str,
 
 def test_a_switch_halts_an_account_and_cancels_its_orders(platform: Platform, own_account: str) -> None:
     with platform.admin() as admin, tip.Client(settings=platform.settings(account=own_account)) as client:
-        order = client.buy("SIM.OPEN", 1, limit="1.00").wait("ACCEPTED", timeout=30)
+        order = client.buy("SIM.OPEN", 1, limit="1.00").wait("ACCEPTED", timeout=60)
         controls = admin.for_account(own_account).controls
 
         halted = controls.set_trading_state("HALTED", reason="loss", cancel_open=True)
 
         assert halted.trading_state is tip.TradingState.HALTED and halted.bulk_operation_id
-        assert order.wait(timeout=30).status is tip.Status.CANCELED
+        assert order.wait(timeout=60).status is tip.Status.CANCELED
         with pytest.raises(tip.ControlRejected):
             client.buy("AAPL", 1)
         controls.remove_trading_state()
-        assert client.buy("AAPL", 1).wait("FILLED", timeout=30)
+        assert client.buy("AAPL", 1).wait("FILLED", timeout=60)
 
 
 def test_a_preview_says_whether_an_order_would_pass(platform: Platform, own_account: str, symbol: str) -> None:
@@ -121,7 +121,7 @@ def test_the_organization_is_switched_by_its_admin(platform: Platform) -> None:
 
 
 def test_holdings_have_their_age(client: tip.Client, symbol: str) -> None:
-    client.buy(symbol, 2).wait("FILLED", timeout=30)
+    client.buy(symbol, 2).wait("FILLED", timeout=60)
 
     client.refresh()
     held = eventually(lambda: [found for found in client.positions() if found.symbol == symbol])

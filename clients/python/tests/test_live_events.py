@@ -39,7 +39,7 @@ def test_events_go_on_after_a_stored_position(
 ) -> None:
     with tip.Client(settings=platform.settings(account=own_account)) as client:
         for _ in range(3):
-            client.buy(symbol, 1).wait("FILLED", timeout=30)
+            client.buy(symbol, 1).wait("FILLED", timeout=60)
         last = client.verify().last_sequence
         whole = read_until(client, 0, last, transport)
 
@@ -54,7 +54,7 @@ def test_both_transports_yield_the_same_events(platform: Platform, own_account: 
     with platform.admin() as admin:
         admin.for_account(own_account).controls.set_limits(max_quantity="100")
     with tip.Client(settings=platform.settings(account=own_account)) as client:
-        client.buy(symbol, 1, tags=["both"], client_id="first").wait("FILLED", timeout=30)
+        client.buy(symbol, 1, tags=["both"], client_id="first").wait("FILLED", timeout=60)
         with pytest.raises(tip.ControlRejected):
             client.buy(symbol, 101)
         last = next(e.position.sequence for e in client.events(after=0) if isinstance(e, tip.Refusal))
@@ -78,7 +78,7 @@ def read_until(client: tip.Client, after: Any, last: int, transport: Any) -> lis
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_only_events_of_the_wanted_types_come(client: tip.Client, symbol: str, transport: Any) -> None:
     start = client.verify().last_sequence
-    client.buy(symbol, 1).wait("FILLED", timeout=30)
+    client.buy(symbol, 1).wait("FILLED", timeout=60)
 
     with client.events(after=start, types=[tip.Fill], transport=transport) as events:
         first = next(events)

@@ -15,7 +15,7 @@ OPEN = "SIM.OPEN"
 def test_an_order_is_bought_and_filled(client: tip.Client, symbol: str) -> None:
     client_id = f"alpha-{uuid4().hex[:8]}"
 
-    order = client.buy(symbol, 2, client_id=client_id, tags=["alpha"]).wait("FILLED", timeout=30)
+    order = client.buy(symbol, 2, client_id=client_id, tags=["alpha"]).wait("FILLED", timeout=60)
 
     assert (order.filled_quantity, order.leaves_quantity, order.is_open) == (Decimal(2), Decimal(0), False)
     assert order.average_fill_price and order.average_fill_price > 0
@@ -43,7 +43,7 @@ def test_each_kind_of_order_is_recorded_as_it_was_made(client: tip.Client, order
 
 
 def test_an_order_for_so_much_money_is_filled_for_it(client: tip.Client, symbol: str) -> None:
-    order = client.buy(symbol, notional="500").wait("FILLED", timeout=30)
+    order = client.buy(symbol, notional="500").wait("FILLED", timeout=60)
 
     assert order.spec.notional == 500 and order.spec.quantity is None
     assert order.average_fill_price and abs(order.filled_quantity * order.average_fill_price - 500) < Decimal("0.01")
@@ -59,12 +59,12 @@ def test_an_order_for_extended_hours_is_listed_as_one(client: tip.Client) -> Non
 
 
 def test_an_open_order_is_replaced_and_canceled(client: tip.Client) -> None:
-    order = client.buy(OPEN, 1, limit="1.00").wait("ACCEPTED", timeout=30)
+    order = client.buy(OPEN, 1, limit="1.00").wait("ACCEPTED", timeout=60)
 
-    order = order.replace(limit="1.10", quantity=2).wait("ACCEPTED", timeout=30)
+    order = order.replace(limit="1.10", quantity=2).wait("ACCEPTED", timeout=60)
     assert (order.spec.limit_price, order.leaves_quantity) == (Decimal("1.10"), Decimal(2))
 
-    ended = order.cancel().wait(timeout=30)
+    ended = order.cancel().wait(timeout=60)
     assert ended.status is tip.Status.CANCELED
     assert [action.command.type for action in ended.history()] == ["CREATE", "REPLACE", "CANCEL"]
     story = list(ended.timeline())
@@ -90,7 +90,7 @@ def test_waiting_for_what_can_no_longer_be_says_how_the_order_ended(client: tip.
     order.cancel()
 
     with pytest.raises(tip.OrderEnded) as raised:
-        order.wait("FILLED", timeout=30)
+        order.wait("FILLED", timeout=60)
 
     assert raised.value.order.status == "CANCELED"
 
@@ -99,7 +99,7 @@ def test_orders_are_found_by_filters_over_pages(platform: Platform, own_account:
     with tip.Client(settings=platform.settings(account=own_account)) as client:
         made = [client.buy(symbol, quantity, tags=["even" if quantity % 2 == 0 else "odd"]) for quantity in range(1, 6)]
         for order in made:
-            order.wait(timeout=30)
+            order.wait(timeout=60)
 
         newest = list(client.orders(symbol=symbol, newest_first=True, page_size=2))
         even = list(client.orders(tag="even", status="closed"))
@@ -171,8 +171,8 @@ def test_a_wrong_field_is_pointed_at(client: tip.Client) -> None:
 
 def test_all_open_orders_are_canceled_and_positions_closed(platform: Platform, own_account: str, symbol: str) -> None:
     with tip.Client(settings=platform.settings(account=own_account)) as client:
-        client.buy(symbol, 3).wait("FILLED", timeout=30)
-        resting = client.buy(OPEN, 1, limit="1.00").wait("ACCEPTED", timeout=30)
+        client.buy(symbol, 3).wait("FILLED", timeout=60)
+        resting = client.buy(OPEN, 1, limit="1.00").wait("ACCEPTED", timeout=60)
 
         canceled = client.cancel_all(reason="END_OF_DAY").wait(timeout=60)
         assert (canceled.status, canceled.total, resting.refresh().status) == ("COMPLETED", 1, "CANCELED")
@@ -184,7 +184,7 @@ def test_all_open_orders_are_canceled_and_positions_closed(platform: Platform, o
 
 def test_the_log_is_verified_and_its_statement_is_read(platform: Platform, own_account: str, symbol: str) -> None:
     with tip.Client(settings=platform.settings(account=own_account)) as client:
-        client.buy(symbol, 1).wait("FILLED", timeout=30)
+        client.buy(symbol, 1).wait("FILLED", timeout=60)
 
         verified = client.verify()
         assert verified.valid and verified.checked == verified.last_sequence > 1

@@ -1,7 +1,7 @@
 """One account compared with its broker: where the orders there differ from what we know, the difference is recorded."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -131,12 +131,8 @@ class AccountReconciliation:
             found[known] = by_id.get(known.broker_order_id) if known.broker_order_id else by_ours
         absent = [known for known, order in found.items() if order is None and self._is_due(known)]
         found |= self._ended(absent)
-        return {known: self._named(known, order) for known, order in found.items() if order is not None}
-
-    def _named(self, known: KnownOpenOrder, order: Order) -> Order:
-        """By our id, also where the broker shows none, or one of its own."""
-        is_ours = any(order.client_order_id == other.client_order_id for other in self.known)
-        return order if is_ours else replace(order, client_order_id=known.client_order_id)
+        ours = {known.client_order_id for known in self.known}
+        return {known: _named(known, order, ours) for known, order in found.items() if order is not None}
 
     def _may_be_ours(self, order: Order) -> bool:
         """Of what the broker shows without a client order id: whether it may be one whose answer is still to come."""
@@ -194,7 +190,12 @@ class AccountReconciliation:
                 log.warning("unwanted_order_not_canceled", account_id=str(self.account_id), error=type(error).__name__)
                 continue
             if ended:
-                yield self._report(self._named(known, ended), ended.updated_at)
+                yield self._report(_named(known, ended, {order.client_order_id}), ended.updated_at)
+
+
+def _named(known: KnownOpenOrder, order: Order, ours: Collection[str]) -> Order:
+    """By our id, also where the broker shows none, or one of its own."""
+    return order if order.client_order_id in ours else replace(order, client_order_id=known.client_order_id)
 
 
 def _has_changed(known: KnownOpenOrder, order: Order) -> bool:
