@@ -29,10 +29,12 @@ from bench.local_platform import platform
 from tip_testing.commands import create, limit
 
 ACCOUNTS, ORDERS_A_SECOND, PROBES_A_SECOND = 6, 15, 10
-ROUNDS, PROBES = 5, 200
+ROUNDS, PROBES = 3, 200
 """Of each phase, and how many orders are timed in one, and before it."""
 LATE_SECONDS = 2.5
 """Shorter than a broker may take (BROKER_READ_SECONDS): each call succeeds, and holds its thread for so long."""
+THREADS = 16
+"""Of each of the two executors: fewer than by default, so that orders come in faster than they can be sent."""
 GOAL = 1.2
 PHASES = ("late", "silent", "away")
 WARMING = 50
@@ -133,8 +135,8 @@ class Timed(NamedTuple):
 def measure(rounds: int, probes: int) -> dict[str, Timed]:
     broker = BadBroker()
     timed = {phase: Timed([], []) for phase in PHASES}
-    settings = {"ALPACA_PAPER_URL": broker.url, "ALPACA_DATA_URL": broker.url, "BACKLOG_MAX_AGE_SECONDS": "1000000"}
-    with platform(**settings) as running:
+    urls = {"ALPACA_PAPER_URL": broker.url, "ALPACA_DATA_URL": broker.url}
+    with platform(**urls, EXECUTOR_THREADS=str(THREADS), BACKLOG_MAX_AGE_SECONDS="1000000") as running:
         probing, other = replace(trader(running, "acme"), quantity="0.01"), trader(running, "globex")
         trading = [at_alpaca(of) for of in (probing, other) for _ in range(ACCOUNTS)]
         with meanwhile(partial(trade, trading, broker)):
