@@ -5,6 +5,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+import ccxt
 import pytest
 
 from tip_brokers import BrokerSettings, ClientIds, OutcomeUnknown, Refused, find
@@ -54,9 +55,13 @@ def test_an_order_whose_answer_says_that_it_has_ended_is_read_before_that_is_bel
 
 def test_an_order_of_somebody_that_cannot_be_read_hides_no_other(account: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     made = account.create(ORDER)
-    listed = account._connection.object_for(OURS).fetch_open_orders()
-    monkeypatch.setattr("ccxt.okx.fetch_open_orders", lambda *_: [{**listed[0], "filled": None}, *listed])
-    monkeypatch.setattr(account, "_read", lambda read: read(account._connection.object_for(OURS)))
+    fetch = ccxt.okx.fetch_open_orders
+
+    def with_a_broken_one(exchange: Any) -> list[Any]:
+        listed = fetch(exchange)
+        return [{**listed[0], "filled": None}, *listed]
+
+    monkeypatch.setattr(ccxt.okx, "fetch_open_orders", with_a_broken_one)
 
     assert [order.broker_order_id for order in account.open_orders()] == [made.broker_order_id]
 

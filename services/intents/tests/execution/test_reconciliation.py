@@ -8,25 +8,13 @@ from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
-import pytest
-
 from intents.execution import reconciliation, recorder, store
 from intents.execution.credentials import Credentials
 from intents.execution.model.inputs import BrokerReport
 from intents.execution.model.known_orders import Holdings, KnownOpenOrder, RestoredEpoch, WatchedAccount
 from intents.execution.reconciler import Reconciler
 from intents.execution.watches import Watch
-from tip_brokers import (
-    Balance,
-    Brokers,
-    BrokerSettings,
-    ClientIds,
-    Execution,
-    ListingTooLong,
-    Order,
-    OrderStatus,
-    Position,
-)
+from tip_brokers import Balance, Brokers, BrokerSettings, Execution, ListingTooLong, Order, OrderStatus, Position
 from tip_testing.commands import create
 from tip_testing.waiting import eventually
 
@@ -104,41 +92,6 @@ def test_reconciliation_finds_what_the_stream_missed_and_counts_nothing_twice(de
     logged = {row["broker_execution_id"]: row["payload"]["quantity"] for row in trades}
     assert logged == {"b1-5": "5", "listed-2": "5", "listed-3": "5"}
     assert [row["filled_quantity"] for row in desk.rows("intent")] == [15]
-
-
-@pytest.mark.parametrize("name", ["b1", "tip-0123456789abcdef0123456789abcdef", "anything"])
-def test_an_order_that_the_broker_shows_without_our_id_is_recorded_as_ours(desk, name):
-    order = accept(desk, desk.created(create("ABC"))["intent_id"], "b1")
-    shown = replace(order, client_order_id=name, filled_quantity=Decimal(4), average_price=Decimal(1))
-    known = known_open_orders(desk)
-
-    reports = reconciliation.AccountReconciliation(desk.account_id, Shown(shown, []), known).differences()
-    recorder.record(desk.deps.connections, reports)
-
-    assert [row["filled_quantity"] for row in desk.rows("intent")] == [4]
-    assert [row["client_order_id"] for row in desk.rows("broker_order")] == [order.client_order_id]
-
-
-def test_an_order_without_our_id_is_nobody_elses_while_one_of_ours_may_be_it():
-    moment = datetime.now(UTC)
-    shown = Order("b1", "b1", OrderStatus.WORKING, "ABC", "BUY", "Limit", Decimal(1), Decimal(0), None, moment, moment)
-    unanswered = KnownOpenOrder("tip-1", None, "STARTED", Decimal(0), moment, in_flight=True, symbol="ABC")
-
-    def reports(of: list[KnownOpenOrder]) -> list[str]:
-        account = reconciliation.AccountReconciliation(uuid4(), Unqueryable(shown), of)
-        return [report.order.broker_order_id for report in account.differences()]
-
-    assert reports([unanswered]) == []
-    assert reports([unanswered._replace(symbol="XYZ")]) == reports([]) == ["b1"]
-
-
-class Unqueryable(Shown):
-    """A broker that does not find orders by our ids."""
-
-    client_ids = ClientIds.NONE
-
-    def __init__(self, order: Order) -> None:
-        super().__init__(order, [])
 
 
 class Busy:

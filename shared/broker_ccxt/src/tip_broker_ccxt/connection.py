@@ -23,7 +23,7 @@ MARKETS_SECONDS, RETRY_SECONDS, LOADING_SECONDS = 3600.0, 60.0, 0.5
 MARKETS_READ_SECONDS, MARKETS_BYTES = 10.0, 64 * 2**20
 MOST_OBJECTS = 8  # in one thread
 OPTIONS = {"defaultType": "spot", "fetchMarkets": {"types": ["spot"]}, "fetchCurrencies": False, "fetchMargins": False,
-           "warnOnFetchOpenOrdersWithoutSymbol": False, "webApiRetries": 1}  # fmt: skip
+           "warnOnFetchOpenOrdersWithoutSymbol": False}  # fmt: skip
 logging.getLogger("ccxt").setLevel(logging.WARNING)  # below that it logs requests with their keys
 
 

@@ -62,6 +62,11 @@ UNPROVEN = Recovery(ClientIds.NONE, has_prefix=False)
 nothing is sent twice, and an operator finds out."""
 
 
+def is_proven(exchange_id: str) -> bool:
+    """Whether a dialect of the loopback exchange shows how it behaves, and not ccxt's unified words alone."""
+    return exchange_id in RECOVERY
+
+
 @dataclass(frozen=True)
 class Exchange:
     id: str
@@ -78,8 +83,7 @@ class Exchange:
 
     @property
     def is_proven(self) -> bool:
-        """Whether a dialect of the loopback exchange shows how it behaves, and not ccxt's unified words alone."""
-        return self.id in RECOVERY
+        return is_proven(self.id)
 
 
 def read_exchanges() -> Iterator[Exchange]:

@@ -9,7 +9,7 @@ from typing import Any
 import ccxt
 from requests.exceptions import RequestException
 
-from tip_broker_ccxt.exchanges import CREDENTIALS, RECOVERY
+from tip_broker_ccxt.exchanges import CREDENTIALS, RECOVERY, is_proven
 from tip_brokers.answers import reason, understood
 from tip_brokers.checked_http import written
 from tip_brokers.protocol import (
@@ -44,7 +44,10 @@ _REFUSALS: dict[type[Exception], str] = {
 
 @contextmanager
 def understood_by(exchange: Any, *, sends: bool = True, is_new_order: bool = False) -> Iterator[None]:
-    """Around calls of ccxt. `sends`: whether what they write may change something at the exchange."""
+    """Around calls of ccxt. `sends`: whether what they write may change something at the exchange.
+
+    `is_new_order`: whether it may make an order there, of whose refusal there must be no doubt.
+    """
     try:
         with understood():
             yield
@@ -65,7 +68,7 @@ def _is_doubtful(exchange: Any, error: Exception) -> bool:
     there, has not made it.
     """
     is_clear = isinstance(error, ccxt.InsufficientFunds) or type(error) is ccxt.AuthenticationError
-    return exchange.id not in RECOVERY and not is_clear
+    return not is_proven(exchange.id) and not is_clear
 
 
 def _translated(exchange: Any, error: Exception, *, sends: bool) -> BrokerError:

@@ -7,7 +7,7 @@ from typing import Any
 
 import ccxt
 
-from tip_broker_ccxt.exchanges import CREDENTIALS, RECOVERY
+from tip_broker_ccxt.exchanges import CREDENTIALS, is_proven
 from tip_broker_ccxt.probing import is_same_house, is_tradable
 
 NEEDED = (
@@ -21,7 +21,7 @@ NEEDED = (
     "spot",
 )
 OURS = ("GTC", "IOC", "FOK")
-LEFT_OUT = {"alpaca": "it has an adapter of its own", "mexc": "it lists the open orders of a symbol alone"}
+OWN_ADAPTER = ("alpaca",)
 
 
 def rows() -> Iterator[dict[str, Any]]:
@@ -29,7 +29,7 @@ def rows() -> Iterator[dict[str, Any]]:
     for name in ccxt.exchanges:
         exchange = getattr(ccxt, name)()
         wanted = [part for part, required in exchange.requiredCredentials.items() if required]
-        if name in RECOVERY or (name not in LEFT_OUT and _is_enough(exchange, wanted)):
+        if is_proven(name) or (name not in OWN_ADAPTER and _is_enough(exchange, wanted)):
             yield _row(exchange, wanted)
 
 
@@ -43,14 +43,14 @@ def _row(exchange: Any, wanted: list[str]) -> dict[str, Any]:
     """Where nobody has seen what a market order or another time in force does, there are none."""
     spot = (exchange.features or {}).get("spot") or {}
     times = (spot.get("createOrder") or {}).get("timeInForce") or {}
-    is_proven = exchange.id in RECOVERY
+    known = is_proven(exchange.id)
     return {
         "id": exchange.id,
         "title": exchange.name,
-        "sandbox": bool(exchange.urls.get("test")) and (is_proven or _has_sandbox(exchange.id)),
+        "sandbox": bool(exchange.urls.get("test")) and (known or _has_sandbox(exchange.id)),
         "credential": wanted,
-        "market_orders": is_proven and exchange.has.get("createMarketOrder") is True,
-        "times_in_force": [time for time in OURS if time == "GTC" or (is_proven and times.get(time))],
+        "market_orders": known and exchange.has.get("createMarketOrder") is True,
+        "times_in_force": [time for time in OURS if time == "GTC" or (known and times.get(time))],
         "calls_per_minute": int(60_000 / exchange.rateLimit) if exchange.rateLimit else None,
     }
 

@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Commands under test use a home of their own: the checkout's may be that of a running platform."""
     config.stash[_CHECKOUT] = _trace_of_use(default_home())
     config.stash[_HOME] = os.environ["TIP_HOME"] = tempfile.mkdtemp(prefix="tip-home-")
-    os.environ["TIP_YIELD"] = "no"  # to whom? The tests fill the machine, and wait for what works in the background.
+    os.environ["TIP_YIELD"] = "no"  # The tests fill the machine, and wait for what works in the background.
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
