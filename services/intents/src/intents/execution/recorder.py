@@ -78,6 +78,9 @@ def record(
         with connections.begin() as tx:  # of its own: nothing else depends on it, and nobody else waits for it
             recorded.heads.update(store.record_external_orders(tx, external))
     crashpoints.reach("executor.after_commit")
+    RECORDED.inc(len(inputs))
+    _log_events(recorded.settled)
+    report_excesses(recorded.excesses)
     return recorded
 
 
@@ -246,9 +249,6 @@ class Recorder:
             self._beat()
             try:
                 recorded = record(self.connections, batch, self._policy)
-                RECORDED.inc(len(batch))
-                _log_events(recorded.settled)
-                report_excesses(recorded.excesses)
                 for account_id, sequence in recorded.heads.items():
                     self.publish_head(account_id, sequence)
                 if recorded.has_next:
