@@ -29,7 +29,7 @@ class Desk:
     account_id: str = ""
 
     def call(self, method: str, path: str, body: Any = None) -> requests.Response:
-        return requests.request(method, f"{self.url}/v1{path}", json=body, headers=self.admin, timeout=30)
+        return requests.request(method, f"{self.url}/v1{path}", json=body, headers=self.admin, timeout=60)
 
     def submit(self, body: Any, client_id: str | None = None, **payload: str) -> requests.Response:
         body["command"]["payload"] |= payload | ({"client_id": client_id} if client_id else {})

@@ -35,7 +35,7 @@ def test_trading_and_administration_are_streamed_in_every_type(stack: Any) -> No
         assert sent.status_code == 201
         return str(sent.json()["intent_id"])
 
-    with requests.get(address, headers=trader.headers, stream=True, timeout=30, verify=trader.verify) as stream:
+    with requests.get(address, headers=trader.headers, stream=True, timeout=60, verify=trader.verify) as stream:
         assert stream.status_code == 200
         allowed = admin("PUT", f"/v1/controls/accounts/{account}/symbols/{symbol}", {"manually_disabled": False})
         assert allowed.status_code in (200, 201)

@@ -154,11 +154,13 @@ def test_orders_are_followed_as_they_happen(follow: Follow, tip: TipCaller, symb
 
 
 def test_an_account_without_orders_is_followed_from_now_until_nobody_reads(
-    follow: Follow, tip: TipCaller, symbol: str
+    follow: Follow, tip: TipCaller, symbol: str, client: tip_client.Client
 ) -> None:
     tip.done("halt")
     assert tip("buy", symbol, "1").exit_code == 1
     tip.done("resume")
+    with client.events(after=0, types=(tip_client.Refusal,)) as events:
+        next(events)  # it is of the past once it is in the log
 
     with follow() as following:
         assert following.stdout is not None

@@ -23,7 +23,7 @@ def request(stack: Any, path: str, **options: Any) -> requests.Response:
             requests.Request(options.pop("method", "GET"), stack.local["base_url"], **options)
         )
         prepared.url = stack.local["base_url"] + path
-        return session.send(prepared, verify=str(stack.ca), timeout=30)
+        return session.send(prepared, verify=str(stack.ca), timeout=60)
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def connected(stack: Any) -> Iterator[socket.socket]:
 
 def test_an_unknown_certificate_is_not_trusted(stack: Any) -> None:
     with pytest.raises(requests.exceptions.SSLError):
-        requests.get(stack.local["base_url"] + "/openapi.json", timeout=10)
+        requests.get(stack.local["base_url"] + "/openapi.json", timeout=60)
 
 
 @pytest.mark.parametrize(
@@ -180,6 +180,6 @@ def test_the_stream_comes_through_as_server_sent_events_without_delay(stack: Any
 
     url = f"{stack.local['events_url']}/v1/accounts/{account}/events?resume_after_sequence=0"
     headers = {"x-api-key": stack.organization("acme")["api_keys"]["paper"]}
-    with requests.get(url, headers=headers, stream=True, timeout=30, verify=str(stack.ca)) as answer:
+    with requests.get(url, headers=headers, stream=True, timeout=60, verify=str(stack.ca)) as answer:
         assert answer.headers["Content-Type"].startswith("text/event-stream")
         assert next(line for line in answer.iter_lines() if line.startswith(b"data:"))

@@ -163,6 +163,6 @@ def test_a_deletion_the_provider_did_not_answer_is_finished_when_it_is_back(
 
 
 def test_the_provider_is_not_reached_through_the_ingress(stack: Any) -> None:
-    answer = requests.get(f"{stack.local['base_url']}/api/oidc/jwks", verify=str(stack.ca), timeout=10)
+    answer = requests.get(f"{stack.local['base_url']}/api/oidc/jwks", verify=str(stack.ca), timeout=60)
 
     assert answer.status_code == 404

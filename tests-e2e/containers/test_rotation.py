@@ -130,7 +130,7 @@ def issue(stack: Any) -> str:
         data={"grant_type": "client_credentials"},
         auth=(client["client_id"], client["client_secret"]),
         verify=str(stack.ca),
-        timeout=30,
+        timeout=60,
     )
     return str(answer.json()["access_token"])
 
@@ -205,6 +205,6 @@ def following(stack: Any, account: str) -> Iterator[trading_pb2.TradingEvent]:
 
 def believes(stack: Any, authority: Path) -> bool:
     try:
-        return requests.get(f"{stack.local['base_url']}/openapi.json", verify=str(authority), timeout=30).ok
+        return requests.get(f"{stack.local['base_url']}/openapi.json", verify=str(authority), timeout=60).ok
     except requests.exceptions.SSLError:
         return False

@@ -74,7 +74,7 @@ class Platform:
 
     def start(self, **more: str) -> None:
         self.begin(**more)
-        eventually(lambda: self.is_ready() or self.process.poll() is not None, 20)
+        eventually(lambda: self.is_ready() or self.process.poll() is not None)
         assert self.process.poll() is None, self.process.communicate()
 
     def is_ready(self) -> bool:
@@ -82,7 +82,7 @@ class Platform:
         return state.get("pid") == self.process.pid and state["ready"]
 
     def outcome(self) -> tuple[int, str, str]:
-        out, err = self.process.communicate(timeout=30)
+        out, err = self.process.communicate(timeout=60)
         return self.process.returncode, out, err
 
     def interrupt(self) -> tuple[int, str, str]:
@@ -108,4 +108,4 @@ def platform(used_home: Home) -> Iterator[Platform]:
     if made.process:
         if made.process.poll() is None:
             made.process.terminate()
-        made.process.communicate(timeout=30)
+        made.process.communicate(timeout=60)

@@ -40,7 +40,7 @@ def test_a_copy_has_its_own_arguments_environment_and_session_and_ends_with_its_
 
     found = shown(copied)
     assert (found["environment"], found["arguments"], found["leads"]) == ({"COLOR": "blue"}, ["7"], True)
-    assert copied.wait(30) == 7 and copied.poll() == 7
+    assert copied.wait(60) == 7 and copied.poll() == 7
 
 
 def test_the_secrets_of_one_copy_are_not_in_the_memory_of_the_next(nursery):
@@ -50,7 +50,7 @@ def test_the_secrets_of_one_copy_are_not_in_the_memory_of_the_next(nursery):
     second = copy(nursery, "0", SECRET=f"secret-of-second-{secrets.token_hex(8)}")
     assert shown(second)["secrets"] == ["second"]
     os.kill(first.pid, signal.SIGKILL)
-    assert first.wait(30) == -signal.SIGKILL
+    assert first.wait(60) == -signal.SIGKILL
 
 
 def test_a_copy_has_open_files_of_the_supervisor_under_their_numbers(nursery):
@@ -60,7 +60,7 @@ def test_a_copy_has_open_files_of_the_supervisor_under_their_numbers(nursery):
     copied = Copy(nursery, "copied", ("copied_program", "0"), environment, signal.SIGKILL, (number,))
     shown(copied)
 
-    assert copied.wait(30) == 0 and os.read(reads, 10) == b"shared"
+    assert copied.wait(60) == 0 and os.read(reads, 10) == b"shared"
     for descriptor in (reads, writes, number):
         os.close(descriptor)
 
@@ -71,7 +71,7 @@ def test_a_copy_that_gives_way_is_nice_and_no_other_is(nursery):
 
     assert (found := shown(nice))["niceness"] == os.nice(0) + 7 and found["group"] in ([], ["nice", "7"])
     assert (found := shown(other))["niceness"] == os.nice(0) and found["group"] in ([], ["nice", "0"])
-    assert nice.wait(30) == other.wait(30) == 0
+    assert nice.wait(60) == other.wait(60) == 0
 
 
 def test_copies_end_with_the_nursery_and_the_next_copy_is_of_a_new_one(nursery):
@@ -80,7 +80,7 @@ def test_copies_end_with_the_nursery_and_the_next_copy_is_of_a_new_one(nursery):
 
     nursery._process.kill()
 
-    assert copied.wait(30) == -signal.SIGKILL
+    assert copied.wait(60) == -signal.SIGKILL
     after = copy(nursery, "0")
     shown(after)
     assert after.wait(60) == 0

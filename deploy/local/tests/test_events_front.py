@@ -100,7 +100,7 @@ def opened(
     taker = threading.Thread(target=lambda: taken.append(gateway.take(answer)))
     taker.start()
     with requested(port, path) as caller:
-        taker.join(30)
+        taker.join(60)
         with taken[0], closing(caller.getresponse()) as response:
             yield response, taken[0]
 
@@ -142,7 +142,7 @@ def test_a_reader_that_leaves_ends_the_stream_at_the_gateway(port: int, gateway:
     taker.start()
     with requested(port, PATH) as caller, closing(caller.getresponse()) as answer:
         assert answer.read1(100)
-    taker.join(30)
+    taker.join(60)
 
     with taken[0] as line:
         assert line.recv(10) == b""

@@ -77,7 +77,7 @@ def test_a_caller_who_comes_while_none_runs_is_answered_after_the_restart(pair, 
         pair.tick()
         return bool(answered)
 
-    eventually(tick, 30)
+    eventually(tick)
     caller.join()
     assert answered[0] in pids(pair) - killed
 

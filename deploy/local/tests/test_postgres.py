@@ -63,9 +63,9 @@ def test_postgres_killed_hard_comes_back_with_its_data(server):
 def test_postgres_killed_while_a_session_is_busy_comes_back(server):
     query(server, "CREATE TABLE kept (number int)")
     busy = psycopg2.connect(server.url, async_=True)
-    eventually(lambda: busy.poll() == psycopg2.extensions.POLL_OK, 5)
+    eventually(lambda: busy.poll() == psycopg2.extensions.POLL_OK)
     busy.cursor().execute("SELECT sum(sqrt(number)) FROM generate_series(1, 1000000000) AS number")
-    eventually(lambda: query(server, "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%sqrt(%000)%'") != [], 5)
+    eventually(lambda: query(server, "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%sqrt(%000)%'") != [])
 
     server.kill()
     server.start()
@@ -135,7 +135,7 @@ def test_a_server_left_running_is_taken_over_with_its_data(server):
 
 def test_an_interrupted_initdb_is_started_over(folder):
     starter = subprocess.Popen([sys.executable, "-c", START_POSTGRES, str(folder / "postgres")])
-    eventually(lambda: list(folder.glob("postgres/data.new-*/base/1")) != [], 10)
+    eventually(lambda: list(folder.glob("postgres/data.new-*/base/1")) != [])
     starter.kill()
     starter.wait()
     assert not (folder / "postgres" / "data").exists()
@@ -180,7 +180,7 @@ def test_postgres_ends_when_the_one_who_started_it_is_killed(folder):
     starter.kill()
     starter.communicate()
 
-    eventually(lambda: gone(pid), 10)
+    eventually(lambda: gone(pid))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has to become somebody else")

@@ -72,7 +72,7 @@ def test_ctrl_c_stops_everything_and_the_data_is_there_next_time(platform):
 
 def test_ctrl_c_while_starting_stops_everything(platform):
     platform.begin()
-    eventually(lambda: bool(platform.home.state().get("processes")), 10)
+    eventually(lambda: bool(platform.home.state().get("processes")))
 
     code, _, err = platform.interrupt()
 
@@ -125,8 +125,8 @@ def test_a_killed_postgres_is_restarted_with_its_data_and_it_says_so(platform):
 
     os.kill(first, signal.SIGKILL)
 
-    eventually(lambda: platform.pids()["postgres"] not in (first, None), 10)
-    eventually(lambda: {process.state for process in control.status(settings_of(platform)).processes} == {"ready"}, 10)
+    eventually(lambda: platform.pids()["postgres"] not in (first, None))
+    eventually(lambda: {process.state for process in control.status(settings_of(platform)).processes} == {"ready"})
     assert query(platform, "SELECT number FROM kept") == [(7,)]
     _, out, _ = platform.interrupt()
     assert "postgres died (killed by SIGKILL), restarting at once" in out
@@ -141,7 +141,7 @@ def test_nothing_is_left_running_when_the_supervisor_is_killed(platform):
     platform.process.kill()
     platform.outcome()
 
-    eventually(lambda: gone(pids), 10)
+    eventually(lambda: gone(pids))
 
 
 def test_a_start_right_after_a_kill_recovers(platform):
@@ -202,7 +202,7 @@ def test_a_datastore_that_cannot_be_used_is_one_line(platform, variable, url, me
 def test_given_datastores_are_used_and_none_is_started(platform, postgres_server, valkey_server):
     platform.begin(DATABASE_URL=postgres_server.url, REDIS_URL=valkey_server.url)
 
-    eventually(platform.is_ready, 10)
+    eventually(platform.is_ready)
     assert set(platform.pids()) == {"web", "worker"}
 
 

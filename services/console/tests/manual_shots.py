@@ -69,13 +69,13 @@ def check_order(page: Page) -> None:
     for name, value in fields.items():
         page.fill(f"[name={name}]", value)
     page.get_by_role("button", name="Check").click()
-    expect(page.locator(".state.good").first).to_have_text("Allowed", timeout=30_000)
+    expect(page.locator(".state.good").first).to_have_text("Allowed")
 
 
 def ask_for_a_halt(page: Page) -> None:
     page.get_by_label("Reason").fill("prices look wrong")
     page.get_by_role("button", name="Halt and cancel").click()
-    expect(page.locator("button.danger")).to_be_visible(timeout=30_000)
+    expect(page.locator("button.danger")).to_be_visible()
 
 
 def fill_in_key(page: Page) -> None:
@@ -96,7 +96,7 @@ def create_key(page: Page) -> None:
 
 def verify_statement(page: Page) -> None:
     page.get_by_role("button", name="Verify", exact=True).click()
-    expect(page.locator("[data-verdict=verified]")).to_be_visible(timeout=30_000)
+    expect(page.locator("[data-verdict=verified]")).to_be_visible()
 
 
 SHOTS = (
@@ -168,7 +168,7 @@ def address(shot: Shot, values: dict[str, Any]) -> str:
 def open_page(page: Page, shot: Shot, path: str) -> None:
     page.goto(path)
     if page.locator("#stream").count():
-        expect(page.locator("#stream")).to_have_attribute("data-state", "live", timeout=30_000)
+        expect(page.locator("#stream")).to_have_attribute("data-state", "live")
     if shot.prepare:
         shot.prepare(page)
 

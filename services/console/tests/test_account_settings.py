@@ -93,7 +93,7 @@ def test_a_credential_becomes_active_when_the_broker_accepts_it_and_its_secret_i
     given = secret()
     page = add(admin, account, **given)
     path = credential_path(stack, account)
-    eventually(lambda: 'class="state good">active' in admin.get(path).text, 30)
+    eventually(lambda: 'class="state good">active' in admin.get(path).text)
 
     pages = page.text + admin.get(path).text + admin.get(f"{account}/settings").text
     assert given["secret.secret_key"] not in pages and given["secret.key_id"] not in pages
@@ -102,11 +102,11 @@ def test_a_credential_becomes_active_when_the_broker_accepts_it_and_its_secret_i
 def test_a_secret_that_the_broker_refuses_is_invalid_until_it_is_rotated(stack, admin, account):
     add(admin, account, **secret("INVALID-1"))
     path = credential_path(stack, account)
-    eventually(lambda: 'class="state bad">invalid' in admin.get(path).text, 30)
+    eventually(lambda: 'class="state bad">invalid' in admin.get(path).text)
     page = admin.submit(f"{path}/rotate", version=version(admin, path), **secret())
 
     assert page.status_code == 200
-    eventually(lambda: 'class="state good">active' in admin.get(path).text, 30)
+    eventually(lambda: 'class="state good">active' in admin.get(path).text)
     assert '<dd class="figure">2</dd>' in admin.get(path).text
 
 
@@ -201,7 +201,7 @@ def test_an_account_is_read_at_its_broker_to_test_the_way_there(stack, signed_in
     before = stack.call("GET", f"/v1/accounts/{stack.account()}/balances")["as_of"]
 
     assert reader.submit(f"{path}/test").status_code == 200
-    eventually(lambda: stack.call("GET", f"/v1/accounts/{stack.account()}/balances")["as_of"] != before, 30)
+    eventually(lambda: stack.call("GET", f"/v1/accounts/{stack.account()}/balances")["as_of"] != before)
 
 
 def test_who_may_only_read_sees_no_forms_and_is_refused(stack, signed_in, admin, account):

@@ -19,7 +19,7 @@ def signed(stack):
     spec = {"Limit": {"quantity": "1", "limit_price": "1"}}
     command = {"type": "CREATE", "payload": {"symbol": "AAPL", "order_side": "BUY", "spec": spec}}
     stack.call("POST", f"/v1/accounts/{stack.account()}/intents", {"command": command}, key=stack.key())
-    eventually(lambda: statement(stack).status_code == 200, 30)
+    eventually(lambda: statement(stack).status_code == 200)
     return f"/console/accounts/{stack.account()}"
 
 

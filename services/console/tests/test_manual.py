@@ -115,12 +115,12 @@ def test_every_word_of_the_search_leads_to_a_heading(texts):
 
 def test_everybody_reads_every_page(stack):
     for page in manual.PAGES:
-        answer = requests.get(stack.base + page.address, timeout=30)
+        answer = requests.get(stack.base + page.address, timeout=60)
         assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/html; charset=utf-8"), page
         assert "style-src 'self'" in answer.headers["Content-Security-Policy"]
         assert answer.text.count("<h1") == 1, page
     for address in (*manual.IMAGES, manual.SEARCH):
-        assert requests.get(stack.base + address, timeout=30).status_code == 200
+        assert requests.get(stack.base + address, timeout=60).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -142,12 +142,12 @@ def test_whatever_is_no_page_is_not_found(stack, path):
     request = requests.Request("GET", stack.base).prepare()
     request.url = stack.base + path
     with requests.Session() as session:
-        assert session.send(request, timeout=30).status_code == 404
+        assert session.send(request, timeout=60).status_code == 404
 
 
 def test_a_theme_is_chosen_on_a_page_of_the_manual(stack):
     form = {"theme": "dark", "next": "/manual/quickstart"}
-    answer = requests.post(f"{stack.base}/console/theme", data=form, timeout=30)
+    answer = requests.post(f"{stack.base}/console/theme", data=form, timeout=60)
 
     assert answer.url.endswith("/manual/quickstart") and 'data-theme="dark"' in answer.text
 

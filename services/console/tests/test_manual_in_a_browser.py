@@ -25,13 +25,13 @@ def test_pages_are_turned_and_found_by_their_words(browser, stack):
     page, errors = watched(context)
     page.goto("/manual")
     page.get_by_role("link", name="Quickstart →").click()
-    expect(page.get_by_role("heading", name="Quickstart", level=1)).to_be_visible(timeout=30_000)
-    expect(page.get_by_label("Search the manual")).to_be_visible(timeout=30_000)
+    expect(page.get_by_role("heading", name="Quickstart", level=1)).to_be_visible()
+    expect(page.get_by_label("Search the manual")).to_be_visible()
 
     page.keyboard.press("/")
     page.keyboard.type("kill switch cancel")
     page.locator("#results a", has_text="Stop everything").click()
 
-    expect(page.get_by_role("heading", name="Stop everything")).to_be_in_viewport(timeout=30_000)
+    expect(page.get_by_role("heading", name="Stop everything")).to_be_in_viewport()
     assert errors == []
     context.close()

@@ -67,11 +67,11 @@ def test_a_form_that_is_sent_twice_is_one_order(trader, account):
 
 def test_an_order_is_replaced_and_canceled(trader, account):
     path = urlsplit(place(trader, account).url).path
-    eventually(lambda: "accepted" in trader.get(path).text, 20)
+    eventually(lambda: "accepted" in trader.get(path).text)
     trader.submit(f"{path}/replace", quantity="5", limit_price="1.1", once=f"r1-{RUN}")
-    eventually(lambda: "BUY</span> 5 AAPL Limit 1.1" in trader.get(path).text, 20)
+    eventually(lambda: "BUY</span> 5 AAPL Limit 1.1" in trader.get(path).text)
     trader.submit(f"{path}/cancel", once=f"c1-{RUN}")
-    eventually(lambda: 'class="state ended">canceled' in trader.get(path).text, 20)
+    eventually(lambda: 'class="state ended">canceled' in trader.get(path).text)
 
     over = trader.submit(f"{path}/cancel", once=f"c2-{RUN}")
     assert over.status_code == 409 and 'role="alert"' in over.text
@@ -146,7 +146,7 @@ def test_a_live_account_asks_again_and_names_what_will_be_done(stack, signed_in)
     path = urlsplit(placed.url).path
     assert "Cancel: BUY 3 AAPL Limit 1 on live account" in visitor.submit(f"{path}/cancel", once=f"live-2-{RUN}").text
     visitor.submit(f"{path}/cancel", once=f"live-2-{RUN}", confirmed="yes")
-    eventually(lambda: 'class="state ended">canceled' in visitor.get(path).text, 20)
+    eventually(lambda: 'class="state ended">canceled' in visitor.get(path).text)
 
 
 @pytest.mark.parametrize("page", ["orders", "ticket", "positions"])

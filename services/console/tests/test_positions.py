@@ -20,7 +20,7 @@ def account(stack):
 
 def test_what_is_held_is_shown_with_its_age_and_source(stack, signed_in, account):
     reader = signed_in("reader")
-    eventually(lambda: ">GOOG</a>" in reader.get(f"{account}/positions").text, 30)
+    eventually(lambda: ">GOOG</a>" in reader.get(f"{account}/positions").text)
     page = reader.get(f"{account}/positions").text
     [held] = [one for one in stack.call("GET", f"/v1{account[8:]}/positions")["data"] if one["symbol"] == "GOOG"]
 
@@ -42,7 +42,7 @@ def test_an_account_is_read_at_its_broker_on_request(stack, signed_in, account):
     assert visitor.post(f"{account}/refresh", {}).status_code == 403
 
     assert visitor.post(f"{account}/refresh", {"csrf": token}).status_code == 303
-    eventually(lambda: stack.call("GET", f"/v1{account[8:]}/balances")["as_of"] != before, 30)
+    eventually(lambda: stack.call("GET", f"/v1{account[8:]}/balances")["as_of"] != before)
 
 
 def test_a_figure_of_which_no_age_is_known_or_that_is_old_is_greyed():

@@ -55,7 +55,7 @@ def test_a_code_leads_to_its_page_and_back(browser, stack):
 
     page.get_by_role("link", name="Append an intent command").click()
 
-    expect(page.locator(f"{SUBMIT}[open]")).to_be_visible(timeout=30_000)
+    expect(page.locator(f"{SUBMIT}[open]")).to_be_visible()
     page.close()
 
 

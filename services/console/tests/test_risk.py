@@ -126,7 +126,7 @@ def test_a_symbol_is_switched_off_with_a_reason_and_on_again(stack, admin, page,
     off = admin.submit(f"{page}/symbols/tsla", step="disable", reason=XSS)
     assert html.escape(XSS, quote=True).replace("&#x27;", "&#39;") in off.text and "<img" not in off.text
     assert submit(stack, account, "TSLA")["reasons"][0]["code"] == "SYMBOL_DISABLED"
-    listed = eventually(lambda: (shown := admin.get(page)) and "SYMBOL_DISABLED" in shown.text and shown, 20)
+    listed = eventually(lambda: (shown := admin.get(page)) and "SYMBOL_DISABLED" in shown.text and shown)
     assert "<img" not in listed.text and "Enable TSLA" in listed.text
 
     version = control(stack, account, "GET", "/symbols/TSLA")["version"]
@@ -169,7 +169,7 @@ def test_refusals_are_grouped_by_reason_and_listed_by_it(stack, admin, page, acc
     for _ in range(3):
         submit(stack, account, "GME")
     grouped = r"refusals\?code=SYMBOL_DISABLED\">SYMBOL_DISABLED</a> <span class=\"figure\">(\d+)<"
-    eventually(lambda: any(int(count) >= 3 for count in re.findall(grouped, admin.get(page).text)), 20)
+    eventually(lambda: any(int(count) >= 3 for count in re.findall(grouped, admin.get(page).text)))
 
     listed = admin.get(f"{page}/refusals?code=SYMBOL_DISABLED&symbol=gme")
     assert listed.text.count('symbols/GME">GME</a>  BUY 7 Limit 1') == 3

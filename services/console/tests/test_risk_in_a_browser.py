@@ -110,7 +110,7 @@ def test_the_state_follows_what_others_do_without_loading_the_page(manager, stac
     page.get_by_role("heading", name="Risk").click()
     control(stack, account, "PUT", "", {"trading_state": "REDUCING", "reason": "by the API"})
 
-    expect(page.locator("[data-part=state]")).to_contain_text("by the API", timeout=20_000)
+    expect(page.locator("[data-part=state]")).to_contain_text("by the API")
     expect(page.get_by_role("button", name="Reducing")).to_have_attribute("aria-pressed", "true")
     assert page.get_by_label("Reason").input_value() == "half a sen"
     control(stack, account, "DELETE")
@@ -151,7 +151,7 @@ def test_the_overview_counts_on_and_moves_nothing(manager, stack, account):
     before = int(page.locator("[data-part=figures] dd").first.inner_text().split()[0])
     submit(stack, account, "AMD", {"Market": {"quantity": "1"}})
 
-    expect(page.locator("[data-part=figures] dd").first).to_contain_text(str(before + 1), timeout=30_000)
+    expect(page.locator("[data-part=figures] dd").first).to_contain_text(str(before + 1))
     assert page.evaluate("window.shift") == 0
     assert errors == []
     page.close()

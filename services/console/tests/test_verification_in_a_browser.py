@@ -38,7 +38,7 @@ def statement(stack, tmp_path_factory):
     for _ in range(2):
         stack.call("POST", f"{path}/intents", {"command": command}, key=stack.key())
     file = tmp_path_factory.mktemp("statement") / "statement.jsonl"
-    eventually(lambda: len(saved(stack, path, file)) > 3, 30)
+    eventually(lambda: len(saved(stack, path, file)) > 3)
     return file
 
 
@@ -62,7 +62,7 @@ def test_a_statement_is_verified_in_the_browser(office, stack, statement):
     office.add_cookies([{"name": "tip_console_theme", "value": "dark", "url": stack.base, "httpOnly": True}])
     page.goto(audit(stack))
     page.get_by_role("button", name="Verify", exact=True).click()
-    expect(page.locator("[data-verdict=verified]")).to_contain_text("No entry was altered", timeout=20_000)
+    expect(page.locator("[data-verdict=verified]")).to_contain_text("No entry was altered")
     check_page(page, "audit-verified", "dark")
     office.clear_cookies(name="tip_console_theme")
 
@@ -148,7 +148,7 @@ def test_keys_that_were_saved_before_can_be_used(office, stack, statement, tmp_p
 def requested(page):
     page.get_by_role("button", name="Verify", exact=True).click()
     found = page.locator("[data-verdict]:not([data-verdict=verifying])")
-    expect(found).to_be_visible(timeout=20_000)
+    expect(found).to_be_visible()
     return found.inner_text()
 
 

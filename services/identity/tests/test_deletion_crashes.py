@@ -47,7 +47,7 @@ def test_a_kill_at_any_step_is_finished_by_the_worker_and_published_once(
     with serve({**web, "TIP_CRASH_AT": step}) as (base, served):
         with pytest.raises(requests.ConnectionError):
             requests.delete(f"{base}/v1/users/me", headers=as_bearer(token), timeout=60)
-        assert served.wait(30) == -signal.SIGKILL
+        assert served.wait(60) == -signal.SIGKILL
 
     gone, begun, done, published = CRASHES[step]
     assert canaille.has_user(user_id) is not gone
@@ -76,7 +76,7 @@ def test_a_kill_before_a_refusal_is_taken_back_ends_in_a_whole_deletion_too(
     with serve({**web, "TIP_CRASH_AT": "identity.deletion_refused"}) as (base, served):
         with pytest.raises(requests.ConnectionError):
             requests.delete(f"{base}/v1/users/me", headers=as_bearer(canaille.user_token(name)), timeout=60)
-        assert served.wait(30) == -signal.SIGKILL
+        assert served.wait(60) == -signal.SIGKILL
     assert (is_marked(platform, user_id), _published(platform, user_id)) == ((True, False), [])
 
     deps = dependencies(WorkerConfig.from_env(relay))

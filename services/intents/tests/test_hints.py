@@ -47,7 +47,7 @@ def hinted(desk: Desk) -> Iterator[Hinted]:
                         opened.drain_events(timeout=0.1)
                 return sequence in received
 
-            return eventually(was_received, 10)
+            return eventually(was_received)
 
         yield wait
 

@@ -21,7 +21,7 @@ def test_a_batch_that_is_stuck_stops_only_its_own_keys() -> None:
     def run_batch(requests: list[str]) -> list[str]:
         seen.append(list(requests))
         if "slow" in requests:
-            stuck.wait(10)
+            stuck.wait(60)
         return [request.upper() for request in requests]
 
     async def scene() -> list[str]:
@@ -43,7 +43,7 @@ def test_tenants_take_turns_when_more_wait_than_a_batch_takes() -> None:
     may_begin = threading.Event()
 
     def run_batch(requests: list[str]) -> list[str]:
-        may_begin.wait(10)
+        may_begin.wait(60)
         seen.append(list(requests))
         return requests
 
@@ -67,7 +67,7 @@ def test_a_tenant_with_too_many_waiting_is_refused_at_once_and_no_other() -> Non
     may_begin = threading.Event()
 
     def run_batch(requests: list[str]) -> list[str]:
-        may_begin.wait(10)
+        may_begin.wait(60)
         return requests
 
     async def scene() -> list[Any]:
@@ -91,7 +91,7 @@ def test_one_that_is_in_no_batch_in_time_is_refused_and_one_in_a_batch_is_answer
 
     def run_batch(requests: list[str]) -> list[str]:
         done.extend(requests)
-        may_end.wait(10)
+        may_end.wait(60)
         return requests
 
     async def scene() -> list[Any]:
@@ -117,7 +117,7 @@ def test_the_second_of_a_key_waits_for_the_next_batch_unless_too_many_had_to(key
     may_begin = threading.Event()
 
     def run_batch(requests: list[str]) -> list[str]:
-        may_begin.wait(10)
+        may_begin.wait(60)
         seen.append("".join(request[0] for request in requests))
         return requests
 
@@ -139,7 +139,7 @@ def test_each_that_waits_too_long_is_refused_at_its_own_time() -> None:
     may_end = threading.Event()
 
     def run_batch(requests: list[str]) -> list[str]:
-        may_end.wait(10)
+        may_end.wait(60)
         return requests
 
     async def scene() -> list[bool]:
@@ -180,7 +180,7 @@ def test_a_request_whose_caller_has_gone_before_its_turn_is_not_run() -> None:
 
     def run_batch(requests: list[int]) -> list[int]:
         done.extend(requests)
-        first_may_end.wait(10)
+        first_may_end.wait(60)
         return requests
 
     async def scene() -> None:

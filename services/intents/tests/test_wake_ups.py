@@ -47,4 +47,4 @@ def test_a_bulk_operation_wakes_the_scheduler(desk: Desk) -> None:
 
     assert not listener.wait(0.1)
     cancel_all(desk)
-    assert listener.wait(10) == {store.BULK_OPERATIONS}
+    assert listener.wait(60) == {store.BULK_OPERATIONS}

@@ -48,7 +48,7 @@ class Client(TradingClient):
         self.headers = {"APCA-API-KEY-ID": key, "APCA-API-SECRET-KEY": secret}
 
     def raw(self, method: str, path: str, **arguments: Any) -> requests.Response:
-        return requests.request(method, self.url + path, headers=self.headers | OPERATOR, timeout=30, **arguments)
+        return requests.request(method, self.url + path, headers=self.headers | OPERATOR, timeout=60, **arguments)
 
     def order(self, symbol: str, **fields: Any) -> requests.Response:
         wanted = {"side": "buy", "type": "market", "time_in_force": "day", "qty": "1", "symbol": symbol, **fields}
@@ -115,7 +115,7 @@ class Broker:
 
     def sim(self, method: str, path: str, **arguments: Any) -> requests.Response:
         """As its operator."""
-        return requests.request(method, f"{self.url}/sim{path}", headers=OPERATOR, timeout=30, **arguments)
+        return requests.request(method, f"{self.url}/sim{path}", headers=OPERATOR, timeout=60, **arguments)
 
     def faults(self, **settings: Any) -> requests.Response:
         return self.sim("PUT", "/faults", json=settings)

@@ -24,7 +24,7 @@ class GatedStore(Store):
         self.gate, self.commits = threading.Event(), 0
 
     def write(self, batch):
-        self.gate.wait(5)
+        self.gate.wait(60)
         super().write(batch)
         self.commits += 1
 

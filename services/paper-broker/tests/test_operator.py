@@ -34,14 +34,14 @@ STRANGERS = {
 def test_sim_is_closed_to_whoever_has_not_the_operators_token(shared_broker, method, path, headers):
     body = {"bid": "1", "ask": "2"} if method == "PUT" else None
 
-    assert requests.request(method, shared_broker.url + path, headers=headers, json=body, timeout=30).status_code == 401
+    assert requests.request(method, shared_broker.url + path, headers=headers, json=body, timeout=60).status_code == 401
 
 
 def test_without_a_token_sim_is_closed_to_everybody(start):
     broker = start(PAPER_BROKER_OPERATOR_TOKEN="")
 
     for headers in ({}, OPERATOR, {"Authorization": "Bearer "}, {"Authorization": "Bearer"}):
-        assert requests.get(f"{broker.url}/sim/faults", headers=headers, timeout=30).status_code == 401
+        assert requests.get(f"{broker.url}/sim/faults", headers=headers, timeout=60).status_code == 401
     assert broker.client().get_clock().is_open
 
 

@@ -98,14 +98,14 @@ def test_market_is_always_open_and_every_symbol_an_asset(client):
 def test_bad_keys_are_refused_as_alpaca_does(shared_broker):
     invalid = shared_broker.client("INVALID-key").raw("GET", "/v2/account")
     forbidden = shared_broker.client("FORBIDDEN-key").raw("GET", "/v2/account")
-    missing = requests.get(shared_broker.url + "/v2/account", timeout=5)
+    missing = requests.get(shared_broker.url + "/v2/account", timeout=60)
 
     assert (invalid.status_code, forbidden.status_code, missing.status_code) == (401, 403, 401)
     assert invalid.json() == {"code": 40110000, "message": "request is not authorized"}
 
 
 def test_basic_authorization_names_the_same_account(client):
-    answer = requests.get(client.url + "/v2/account", auth=(client.key, "secret"), timeout=5)
+    answer = requests.get(client.url + "/v2/account", auth=(client.key, "secret"), timeout=60)
 
     assert answer.json()["id"] == str(client.get_account().id)
 

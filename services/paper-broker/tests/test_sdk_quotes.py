@@ -64,6 +64,6 @@ def test_no_symbols_and_too_many_are_refused(client, symbols):
 
 
 def test_prices_need_a_key_pair(shared_broker):
-    answer = requests.get(f"{shared_broker.url}/v2/stocks/quotes/latest", params={"symbols": "A"}, timeout=30)
+    answer = requests.get(f"{shared_broker.url}/v2/stocks/quotes/latest", params={"symbols": "A"}, timeout=60)
 
     assert answer.status_code == 401

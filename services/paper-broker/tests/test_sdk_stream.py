@@ -68,7 +68,7 @@ def _dialogue(url, *messages):
         answers = []
         for message in messages:
             socket.send(message if isinstance(message, str) else json.dumps(message))
-            answers.append(json.loads(socket.recv(timeout=5))["data"])
+            answers.append(json.loads(socket.recv(timeout=60))["data"])
         return answers
 
 

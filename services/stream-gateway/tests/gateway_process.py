@@ -55,7 +55,7 @@ class Gateway:
 
     def metric(self, name: str) -> float:
         """The sum over all labels that contain the text given after the name."""
-        exposed = requests.get(f"http://127.0.0.1:{self.environment['HEALTH_PORT']}/metrics", timeout=10).text
+        exposed = requests.get(f"http://127.0.0.1:{self.environment['HEALTH_PORT']}/metrics", timeout=60).text
         return sum(float(line.rpartition(" ")[2]) for line in exposed.splitlines() if line.startswith(name))
 
     def send(self, number: int) -> None:

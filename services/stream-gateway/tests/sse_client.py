@@ -13,7 +13,7 @@ from .gateway_process import Gateway
 def opened(gateway: Gateway, api_key: str, account_id: object, query: str = "", **headers: str) -> Iterator[Any]:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     address = f"{gateway.events_url}/v1/accounts/{account_id}/events{query}"
-    with requests.get(address, headers={"x-api-key": api_key, **named}, stream=True, timeout=10) as answer:
+    with requests.get(address, headers={"x-api-key": api_key, **named}, stream=True, timeout=60) as answer:
         yield answer
 
 

@@ -28,7 +28,7 @@ class Subscriber:
     def sequences(self) -> list[int]:
         return [event.sequence for event in self.events]
 
-    async def until(self, enough: Callable[["Subscriber"], bool], seconds: float = 30.0) -> "Subscriber":
+    async def until(self, enough: Callable[["Subscriber"], bool], seconds: float = 60.0) -> "Subscriber":
         async with asyncio.timeout(seconds):
             while not enough(self):
                 await self.next()
@@ -41,18 +41,18 @@ class Subscriber:
         (self.events if event.type else self.words).append(event)
         return event
 
-    async def received(self, count: int, seconds: float = 30.0) -> list[trading_pb2.TradingEvent]:
+    async def received(self, count: int, seconds: float = 60.0) -> list[trading_pb2.TradingEvent]:
         await self.until(lambda subscriber: len(subscriber.events) >= count, seconds)
         return self.events
 
-    async def wait_for(self, word: str, seconds: float = 30.0) -> trading_pb2.TradingEvent:
+    async def wait_for(self, word: str, seconds: float = 60.0) -> trading_pb2.TradingEvent:
         def has(subscriber: Subscriber) -> bool:
             return any(message.WhichOneof("payload") == word for message in subscriber.words)
 
         await self.until(has, seconds)
         return next(message for message in self.words if message.WhichOneof("payload") == word)
 
-    async def ending(self, seconds: float = 30.0) -> tuple[grpc.StatusCode, str]:
+    async def ending(self, seconds: float = 60.0) -> tuple[grpc.StatusCode, str]:
         """Read to the end: its status and details."""
         try:
             async with asyncio.timeout(seconds):

@@ -114,7 +114,7 @@ def test_a_known_caller_has_no_more_streams_open_and_pending_than_its_organizati
         await enter(admission, theirs, other)
         quota.take((caller.name, caller.principal.organization_id))
         waiting = [
-            asyncio.create_task(enter(admission, mine, lambda: release.wait(20) and crowded())) for _ in range(2)
+            asyncio.create_task(enter(admission, mine, lambda: release.wait(60) and crowded())) for _ in range(2)
         ]
         await asyncio.sleep(0)
         with pytest.raises(TooManyStreams):
@@ -137,7 +137,7 @@ def test_an_address_has_only_so_many_strangers_waiting_also_with_one_credential(
         shown = presented("one and the same")
 
         def admit() -> Any:
-            release.wait(20)
+            release.wait(60)
             refusing()
 
         waiting = [asyncio.create_task(enter(admission, shown, admit)) for _ in range(STRANGERS_PENDING)]

@@ -41,7 +41,7 @@ def other(identity: IdentityFixtures) -> Organization:
 
 def http_status(gateway: Gateway, metadata: Metadata, account_id: object) -> int:
     address = f"{gateway.events_url}/v1/accounts/{account_id}/events"
-    with requests.get(address, headers=dict(metadata), stream=True, timeout=5) as answer:
+    with requests.get(address, headers=dict(metadata), stream=True, timeout=60) as answer:
         assert answer.status_code == 200 or answer.json()["status"] == answer.status_code
         return answer.status_code
 

@@ -32,7 +32,7 @@ async def serving_health() -> AsyncIterator[grpc.aio.Channel]:
 async def answer(channel: grpc.aio.Channel, method: str, message: bytes) -> object:
     """The status of the service, or the code of the refusal."""
     try:
-        sent = await channel.unary_unary(method)(message, timeout=20)
+        sent = await channel.unary_unary(method)(message, timeout=60)
     except grpc.aio.AioRpcError as refused:
         return refused.code()
     return health_pb2.HealthCheckResponse.FromString(sent).status

@@ -126,7 +126,7 @@ def test_a_new_epoch_ends_every_open_stream_also_where_nothing_happens(
 
     assert [event["event"] for event in last] == ["end"]
     assert json.loads(last[0]["data"])["code"] == "epoch_ended"
-    assert requests.get(f"{gateway.events_url}/health/ready", timeout=10).status_code == 200
+    assert requests.get(f"{gateway.events_url}/health/ready", timeout=60).status_code == 200
 
 
 def test_a_stream_that_is_behind_reads_no_page_of_another_epoch(

@@ -188,7 +188,7 @@ async def probe(gateway: Gateway) -> object:
     """What a health check is answered: its status, or the code that refuses it."""
     async with connected(gateway.target) as channel:
         try:
-            answer = await health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=20)
+            answer = await health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=60)
         except grpc.aio.AioRpcError as refused:
             return refused.code()
         return answer.status
@@ -196,5 +196,5 @@ async def probe(gateway: Gateway) -> object:
 
 def refusal(gateway: Gateway, api_key: str, account_id: UUID) -> tuple[int, str, bool]:
     address = f"{gateway.events_url}/v1/accounts/{account_id}/events"
-    answer = requests.get(address, headers={"x-api-key": api_key}, timeout=20)
+    answer = requests.get(address, headers={"x-api-key": api_key}, timeout=60)
     return answer.status_code, answer.json()["code"], "Retry-After" in answer.headers

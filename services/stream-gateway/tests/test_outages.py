@@ -72,7 +72,7 @@ def test_streams_end_when_their_callers_could_not_be_verified_for_too_long(
             await subscriber.wait_for("replay_complete")
             go_away(proxy)
             await asyncio.to_thread(writer.append, account_id, 3)
-            code, details = await subscriber.ending(seconds=30)
+            code, details = await subscriber.ending(seconds=60)
             assert (code, subscriber.sequences) == (Code.UNAVAILABLE, [])
             assert "cannot be verified" in details and "Resume" in details
             assert len(subscriber.words) > 3, "it went on for a while, with heartbeats"
@@ -98,7 +98,7 @@ def test_whoever_subscribes_while_the_database_is_silent_is_not_kept_waiting_for
             proxy.silence()
             metadata = key(acme.api_keys["paper"])
             subscriber = await subscribe(channel, metadata, account_id, established=False)
-            return await subscriber.ending(seconds=20)
+            return await subscriber.ending(seconds=60)
 
     code, details = run(scenario())
 
@@ -142,7 +142,7 @@ def test_without_redis_streams_begin_and_events_come(
 
 
 def readiness(gateway: Gateway) -> int:
-    return requests.get(f"{gateway.events_url}/health/ready", timeout=5).status_code
+    return requests.get(f"{gateway.events_url}/health/ready", timeout=60).status_code
 
 
 async def until_streaming(gateway: Gateway, metadata, account_id: UUID) -> None:

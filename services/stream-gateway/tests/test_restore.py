@@ -105,7 +105,7 @@ def test_streams_of_a_log_that_was_restored_end_and_new_ones_are_of_a_new_epoch(
             refused = requests.get(
                 f"{gateway.events_url}/v1/accounts/{account_id}/events",
                 headers={"x-api-key": acme.api_keys["paper"], "Last-Event-ID": f"{KEPT}@{old}"},
-                timeout=30,
+                timeout=60,
             )
             assert (refused.status_code, refused.json()["code"]) == (400, "out_of_range")
 

@@ -124,13 +124,13 @@ def test_a_refusal_has_the_same_code_as_at_every_other_endpoint(
 def test_other_paths_and_methods_are_problems_too(gateway: Gateway, acme: Organization, account_id: UUID) -> None:
     path = f"{gateway.events_url}/v1/accounts/{account_id}/events"
     answers = [
-        requests.request(method, address, headers={"x-api-key": acme.api_keys["paper"]}, timeout=5)
+        requests.request(method, address, headers={"x-api-key": acme.api_keys["paper"]}, timeout=60)
         for method, address in (("POST", path), ("HEAD", path), ("GET", f"{path}/more"), ("GET", gateway.events_url))
     ]
 
     assert [answer.status_code for answer in answers] == [405, 405, 404, 404]
     assert answers[0].headers["Allow"] == "GET"
-    assert requests.get(f"{gateway.events_url}/v1/accounts/x/events", timeout=5).status_code == 401
+    assert requests.get(f"{gateway.events_url}/v1/accounts/x/events", timeout=60).status_code == 401
     assert answers[2].json()["code"] == "not_found"
 
 
@@ -210,7 +210,7 @@ def test_the_document_describes_what_really_comes(
         writer.append(account_id, kind=kind, traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
     controls = '{"decision": "allowed", "checks": [{"control": "symbol_manual", "version": 3, "outcome": "passed"}]}'
     writer.append_action(account_id, '{"Limit": {"quantity": "5", "limit_price": "2"}}', controls)
-    document = requests.get(f"{gateway.events_url}/openapi.json", timeout=5).json()
+    document = requests.get(f"{gateway.events_url}/openapi.json", timeout=60).json()
     schemas = {
         name: schema | ({"additionalProperties": False} if name != "Problem" else {})
         for name, schema in document["components"]["schemas"].items()
@@ -234,13 +234,13 @@ def test_the_document_describes_what_really_comes(
                 writer.execute(disable, prefix=keys.prefix(doomed))
 
     assert set(seen) == set(schemas["ServerSentEventEvent"]["enum"])
-    assert requests.get(f"{gateway.events_url}/docs", timeout=5).text.count(f"{ROUTE}<") == 1
+    assert requests.get(f"{gateway.events_url}/docs", timeout=60).text.count(f"{ROUTE}<") == 1
 
 
 def test_the_document_lists_every_refusal_and_every_parameter(
     gateway: Gateway, acme: Organization, account_id: UUID
 ) -> None:
-    operation = requests.get(f"{gateway.events_url}/openapi.json", timeout=5).json()["paths"][ROUTE]["get"]
+    operation = requests.get(f"{gateway.events_url}/openapi.json", timeout=60).json()["paths"][ROUTE]["get"]
     named = {parameter["name"]: parameter for parameter in operation["parameters"]}
     every_type = ",".join(named["subscriptions"]["schema"]["items"]["enum"])
     query = f"?subscriptions={every_type}&resume_after_sequence=0"
@@ -257,7 +257,7 @@ def test_the_document_lists_every_refusal_and_every_parameter(
         "ticket",
     }
     assert set(operation["responses"]) == {"200", "400", "401", "403", "404", "429", "503"}
-    refused = requests.get(gateway.events_url + ROUTE.format(account_id=account_id), timeout=5)
+    refused = requests.get(gateway.events_url + ROUTE.format(account_id=account_id), timeout=60)
     assert set(refused.json()) == {"type", "title", "status", "detail", "instance", "code", "request_id"}
 
 
@@ -267,8 +267,8 @@ def test_a_page_of_a_configured_origin_may_read_a_stream(
     gateway, desk = start_gateway(CORS_ORIGINS="https://desk.example"), {"Origin": "https://desk.example"}
     address = f"{gateway.events_url}{ROUTE.format(account_id=account_id)}"
 
-    before = requests.options(address, headers={**desk, "Access-Control-Request-Method": "GET"}, timeout=30)
-    refused = requests.get(address, headers=desk, timeout=30)
+    before = requests.options(address, headers={**desk, "Access-Control-Request-Method": "GET"}, timeout=60)
+    refused = requests.get(address, headers=desk, timeout=60)
     with requests.get(
         address, headers={**desk, **dict(key(acme.api_keys["paper"]))}, stream=True, timeout=30
     ) as stream:
@@ -276,5 +276,5 @@ def test_a_page_of_a_configured_origin_may_read_a_stream(
 
         assert (before.status_code, refused.status_code, stream.status_code) == (204, 401, 200)
     assert allowed == ["https://desk.example"] * 3
-    other = requests.get(address, headers={"Origin": "https://evil.example"}, timeout=30)
+    other = requests.get(address, headers={"Origin": "https://evil.example"}, timeout=60)
     assert "Access-Control-Allow-Origin" not in other.headers

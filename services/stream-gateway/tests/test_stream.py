@@ -159,7 +159,7 @@ def test_two_hundred_subscribers_cost_one_read_of_the_log(
             subscribers = [await subscribe(channels[number % 10], metadata, account_id) for number in range(200)]
             proxy.received.clear()
             await asyncio.to_thread(writer.append, account_id, 10)
-            await asyncio.gather(*(subscriber.received(10, seconds=30) for subscriber in subscribers))
+            await asyncio.gather(*(subscriber.received(10, seconds=60) for subscriber in subscribers))
             reads = proxy.received.count(b"intents_api.event_log")
             counted = await asyncio.to_thread(gateway.metric, "tip_stream_log_reads_total")
             return {tuple(subscriber.sequences) for subscriber in subscribers}, reads, counted

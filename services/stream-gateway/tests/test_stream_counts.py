@@ -28,7 +28,7 @@ def other(identity: IdentityFixtures) -> Organization:
 
 def answered(gateway: Gateway, account_id: object, headers: dict[str, str], query: str = "") -> requests.Response:
     address = f"{gateway.events_url}/v1/accounts/{account_id}/events/streams{query}"
-    return requests.get(address, headers=headers, timeout=30)
+    return requests.get(address, headers=headers, timeout=60)
 
 
 def counted(gateway: Gateway, account_id: object, api_key: str) -> int:

@@ -30,7 +30,7 @@ def address(gateway: Gateway, account_id: object) -> str:
 
 
 def requested(gateway: Gateway, account_id: object, headers: dict[str, str]) -> requests.Response:
-    return requests.post(f"{address(gateway, account_id)}/ticket", headers=headers, timeout=30)
+    return requests.post(f"{address(gateway, account_id)}/ticket", headers=headers, timeout=60)
 
 
 def issued(gateway: Gateway, account_id: object, api_key: str) -> str:
@@ -43,7 +43,7 @@ def issued(gateway: Gateway, account_id: object, api_key: str) -> str:
 @contextmanager
 def opened(gateway: Gateway, account_id: object, ticket: str, **headers: str) -> Iterator[requests.Response]:
     query = {"ticket": ticket, "resume_after_sequence": "0"}
-    with requests.get(address(gateway, account_id), query, headers=headers, stream=True, timeout=30) as answer:
+    with requests.get(address(gateway, account_id), query, headers=headers, stream=True, timeout=60) as answer:
         yield answer
 
 
@@ -128,5 +128,5 @@ def test_without_redis_there_are_none_and_credentials_still_work(
 
     assert requested(gateway, account_id, headers).status_code == 503
     assert status(gateway, account_id, "x") == 503
-    with requests.get(address(gateway, account_id), headers=headers, stream=True, timeout=30) as answer:
+    with requests.get(address(gateway, account_id), headers=headers, stream=True, timeout=60) as answer:
         assert answer.status_code == 200

@@ -49,7 +49,7 @@ def test_while_one_thread_reads_markets_the_others_do_not_wait() -> None:
         way = connect(hostile.address)
         reading = threading.Thread(target=lambda: ends(way.account(OURS).positions))
         reading.start()
-        assert accepted.wait(10)
+        assert accepted.wait(60)
 
         with pytest.raises(NotSent, match="markets_not_loaded"):
             way.account(OURS).positions()

@@ -80,7 +80,7 @@ class Desk:
                 answers.append(read())
             return bool(answers)
 
-        eventually(ask, 30)
+        eventually(ask)
         return answers[0]
 
     def trade(self) -> None:

@@ -110,7 +110,7 @@ def _received(environ: dict[str, Any]) -> str:
         return f"{_MEETING.parties} have met"
     if path == "/hold":
         _BEGUN.append(path)
-        _RELEASED.wait(20)
+        _RELEASED.wait(60)
     if path == "/release":
         _RELEASED.set()
     if path == "/compute":

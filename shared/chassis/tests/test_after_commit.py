@@ -87,12 +87,12 @@ def test_an_unreachable_receiver_costs_the_signal_and_not_the_caller(receiver: R
     receiver.is_open = False
     sender = receiver.sender()
     sender.signal("lost", 1)
-    assert receiver.tried.acquire(timeout=10)
+    assert receiver.tried.acquire(timeout=60)
     _until_taken(sender)
 
     receiver.is_open = True
     sender.signal("sent", 2)
-    assert receiver.tried.acquire(timeout=10)
+    assert receiver.tried.acquire(timeout=60)
 
     assert receiver.received == [{"sent": 2}]
 
@@ -105,7 +105,7 @@ def test_a_signal_that_is_kept_is_sent_on_the_next_connection(receiver: Receiver
     receiver.is_open = False
     sender.signal("kept", 2)
     for _ in range(3):
-        assert receiver.tried.acquire(timeout=10)
+        assert receiver.tried.acquire(timeout=60)
     receiver.is_open = True
 
     eventually(lambda: receiver.received == [{"first": 1}, {"kept": 2}])
@@ -120,14 +120,14 @@ def _until_taken(sender: AfterCommitSender) -> None:
 
 def _signal_and_report(sender: AfterCommitSender, receiver: Receiver, report: Connection) -> None:
     sender.signal("child", 1)
-    report.send(receiver.tried.acquire(timeout=10) and receiver.received)
+    report.send(receiver.tried.acquire(timeout=60) and receiver.received)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_process_sends_its_own_signals(receiver: Receiver) -> None:
     sender = receiver.sender()
     sender.signal("parent", 1)
-    assert receiver.tried.acquire(timeout=10)
+    assert receiver.tried.acquire(timeout=60)
     ours, theirs = multiprocessing.Pipe()
 
     child = multiprocessing.get_context("fork").Process(target=_signal_and_report, args=(sender, receiver, theirs))

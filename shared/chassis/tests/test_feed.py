@@ -137,7 +137,7 @@ class Calls:
     def __call__(self) -> None:
         self.made.release()
 
-    def wait_for(self, count: int, seconds: float = 30.0) -> bool:
+    def wait_for(self, count: int, seconds: float = 60.0) -> bool:
         deadline = time.monotonic() + seconds
         return all(self.made.acquire(timeout=max(0.0, deadline - time.monotonic())) for _ in range(count))
 

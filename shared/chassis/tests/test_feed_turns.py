@@ -23,9 +23,9 @@ def test_a_feed_that_is_filled_faster_than_it_is_consumed_holds_up_no_other() ->
     consumer = threading.Thread(target=FeedConsumer("tests", "queue", [busy, other]).drain, args=(stop,), daemon=True)
     consumer.start()
 
-    assert consumed.wait(10)
+    assert consumed.wait(60)
     stop.set()
-    consumer.join(10)
+    consumer.join(60)
     assert not consumer.is_alive()
 
 

@@ -23,7 +23,7 @@ def fetch(tmp_path: Path) -> Iterator[Any]:
     environment = {"HEALTH_PORT": str(reserved_port()), "HEALTH_TURN_SECONDS": "0.5"}
 
     def answer(path: str) -> tuple[int, Any]:
-        answered = requests.get(f"http://127.0.0.1:{environment['HEALTH_PORT']}{path}", timeout=5)
+        answered = requests.get(f"http://127.0.0.1:{environment['HEALTH_PORT']}{path}", timeout=60)
         return answered.status_code, answered.json() if path.startswith("/health") else answered.text
 
     answer.port = int(environment["HEALTH_PORT"])

@@ -42,7 +42,7 @@ def test_each_job_has_its_own_name_in_the_log_and_a_request_to_stop_ends_all() -
     assert running.stderr
     first = "".join(running.stderr.readline() for _ in range(3))
     running.send_signal(signal.SIGTERM)
-    _, rest = running.communicate(timeout=30)
+    _, rest = running.communicate(timeout=60)
 
     names = ("shop-relay", "shop-consumer")
     assert running.returncode == 0
@@ -51,7 +51,7 @@ def test_each_job_has_its_own_name_in_the_log_and_a_request_to_stop_ends_all() -
 
 def test_a_job_that_fails_ends_the_process() -> None:
     running = started("failing")
-    _, said = running.communicate(timeout=30)
+    _, said = running.communicate(timeout=60)
 
     assert running.returncode == 1
     assert ("shop-consumer", "job_failed") in lines(said) and ("shop-relay", "ended") in lines(said)

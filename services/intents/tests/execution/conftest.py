@@ -59,7 +59,7 @@ class Paper:
 
     def _sim(self, method: str, path: str, **arguments: Any) -> requests.Response:
         headers = {"Authorization": f"Bearer {OPERATOR_TOKEN}"}
-        return requests.request(method, f"{self.url}/sim{path}", headers=headers, timeout=30, **arguments)
+        return requests.request(method, f"{self.url}/sim{path}", headers=headers, timeout=60, **arguments)
 
     def stop(self) -> None:
         self.process.end()
@@ -206,7 +206,7 @@ def hold_back(desk: Any) -> Callable[..., AbstractContextManager[None]]:
 def reaches(desk: Any) -> Callable[..., Any]:
     """Wait until an intent has a status; its state then."""
 
-    def wait(action: Any, *statuses: str, seconds: float = 30.0) -> Any:
+    def wait(action: Any, *statuses: str, seconds: float = 60.0) -> Any:
         def there() -> Any:
             state = desk.get(f"/{action['intent_id']}").json["state"]
             return state if state["status"] in statuses else None

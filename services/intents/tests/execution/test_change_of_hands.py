@@ -262,7 +262,7 @@ def test_an_order_that_surfaces_after_its_intent_has_ended_is_logged_and_cancele
     headers = {"APCA-API-KEY-ID": keys["key_id"], "APCA-API-SECRET-KEY": keys["secret_key"]}
     body = {"symbol": "SIM.OPEN", "side": "buy", "type": "market", "qty": "10", "time_in_force": "day"}
     body["client_order_id"] = name
-    requests.post(paper.url + "/v2/orders", json=body, headers=headers, timeout=30).raise_for_status()
+    requests.post(paper.url + "/v2/orders", json=body, headers=headers, timeout=60).raise_for_status()
 
     eventually(lambda: [order["status"] for order in of_desk(desk, paper)] == ["canceled"], 60)
 

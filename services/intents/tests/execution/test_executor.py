@@ -264,7 +264,7 @@ def test_external_orders_are_shown_and_not_made_into_intents(desk, paper, events
     keys = derived(desk.account_id, "for-tests-only")
     headers = {"APCA-API-KEY-ID": keys["key_id"], "APCA-API-SECRET-KEY": keys["secret_key"]}
     body = {"symbol": "SIM.OPEN", "side": "buy", "type": "market", "qty": "2", "time_in_force": "day"}
-    requests.post(paper.url + "/v2/orders", json=body, headers=headers, timeout=5).raise_for_status()
+    requests.post(paper.url + "/v2/orders", json=body, headers=headers, timeout=60).raise_for_status()
 
     def shown() -> list[Any]:
         return [event for event in events() if event["payload"].get("reason_code") == "PLACED_ELSEWHERE"]

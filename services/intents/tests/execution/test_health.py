@@ -16,7 +16,7 @@ from tip_testing.waiting import eventually
 @pytest.fixture
 def health() -> Callable[[str, str], tuple[int, Any]]:
     def get(port: str, path: str) -> tuple[int, Any]:
-        answer = requests.get(f"http://127.0.0.1:{port}{path}", timeout=5)
+        answer = requests.get(f"http://127.0.0.1:{port}{path}", timeout=60)
         return answer.status_code, answer.json() if path.startswith("/health") else answer.text
 
     return get

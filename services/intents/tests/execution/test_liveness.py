@@ -43,7 +43,7 @@ def killed_at(step: str, desk: Any, start: Any) -> Any:
     """An intent whose executor was killed there."""
     victim = start("executor", TIP_CRASH_AT=step, **LONG_LEASE)
     intent = desk.created(create("SIM.OPEN", "1"))
-    assert victim.wait(30) == -signal.SIGKILL
+    assert victim.wait(60) == -signal.SIGKILL
     return intent
 
 
@@ -218,7 +218,7 @@ def test_a_command_that_no_wake_up_has_announced_ends_the_rest(desk, liveness, n
     try:
         eventually(lambda: liveness.is_idle)
         desk.created(create("SIM.OPEN", "1"))
-        assert woken.wait(10)
+        assert woken.wait(60)
     finally:
         stop.set()
         checking.join()

@@ -23,7 +23,7 @@ def post(paper: Any, desk: Any, name: str) -> None:
     headers = {"APCA-API-KEY-ID": keys["key_id"], "APCA-API-SECRET-KEY": keys["secret_key"]}
     body = {"symbol": "SIM.OPEN", "side": "buy", "type": "market", "qty": "10", "time_in_force": "day"}
     body["client_order_id"] = name
-    requests.post(paper.url + "/v2/orders", json=body, headers=headers, timeout=30).raise_for_status()
+    requests.post(paper.url + "/v2/orders", json=body, headers=headers, timeout=60).raise_for_status()
 
 
 @pytest.fixture(autouse=True)

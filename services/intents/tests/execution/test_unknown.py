@@ -111,7 +111,7 @@ def test_what_was_sent_before_a_crash_is_found_whatever_has_happened_since(
         headers = {"APCA-API-KEY-ID": keys["key_id"], "APCA-API-SECRET-KEY": keys["secret_key"]}
         body = {"symbol": "SIM.OPEN", "side": "buy", "type": "market", "qty": "10", "time_in_force": "day"}
         body["client_order_id"] = client_order_id(UUID(intent["id"]))
-        requests.post(paper.url + "/v2/orders", json=body, headers=headers, timeout=30).raise_for_status()
+        requests.post(paper.url + "/v2/orders", json=body, headers=headers, timeout=60).raise_for_status()
         LATER[what](desk, intent)
 
     intent = left_behind(sent_then)

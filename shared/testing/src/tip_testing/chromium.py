@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = (
@@ -26,6 +26,8 @@ FLAGS = (
     "--disable-sync",
 )
 CONNECT_TIMEOUT_S = 30
+EXPECTED_MS = 60_000
+"""Waited for what a page is to show: a slow machine is no failure."""
 
 
 @contextmanager
@@ -34,6 +36,7 @@ def chromium(*flags: str) -> Iterator[Browser]:
     if not CHROMIUM.exists():
         pytest.skip(f"there is no {CHROMIUM}: apt-get install chromium")
     with sync_playwright() as playwright:
+        expect.set_options(timeout=EXPECTED_MS)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *flags])
         yield browser
         browser.close()
@@ -60,6 +63,7 @@ def _verified_certificate(base: str, ca: Path) -> bytes:
 def sign_in(browser: Browser, base: str, login: dict[str, str]) -> BrowserContext:
     """By hand, as a person would."""
     context = browser.new_context(viewport={"width": 1280, "height": 800}, base_url=base)
+    context.set_default_timeout(EXPECTED_MS)
     page = context.new_page()
     page.goto("/")
     page.fill("#email", login["email"])

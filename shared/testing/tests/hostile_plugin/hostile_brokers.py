@@ -326,7 +326,7 @@ class Stray(Honest):
     """Connects to somewhere else than it was given."""
 
     def positions(self) -> list[Any]:
-        requests.get("http://192.0.2.1/positions", timeout=5)
+        requests.get("http://192.0.2.1/positions", timeout=60)
         return super().positions()
 
 

@@ -1,5 +1,8 @@
-// The live table of orders: rows change in place, new ones come on top, those of a frame together, and the others make
-// room by sliding. They wait while the pointer is on a row, or the top is out of sight. Text is set as text, never as markup.
+// The live table of orders: rows change in place, new ones come on top, those of a frame together. They wait while the
+// pointer is on a row, or the top is out of sight. Text is set as text, never as markup.
+//
+// No row is laid out or painted again for a new one: that stands above them, where it is out of sight, and all are moved
+// down together, which is left to the compositor.
 
 import { Stream } from "./stream.js";
 
@@ -7,8 +10,7 @@ const TYPES = ["EVENT_TYPE_INTENT_ACTION", "EVENT_TYPE_BROKER_ORDER"];
 const MOST_ROWS = 100;
 const MEANINGS = { FILLED: "good", REJECTED: "bad", DENIED: "bad", FAILED: "bad", CANCELED: "ended", EXPIRED: "ended" };
 const ENDED = new Set(Object.keys(MEANINGS));
-const SLIDE = 0.6; // of what is left of the way, a frame
-const IS_STILL = matchMedia("(prefers-reduced-motion: reduce)").matches;
+const ROW_PX = 33; // as in the style sheet
 const HIDDEN_MS = 1_000; // between two looks at what is new, in a tab that nobody looks at
 const PENDING = { REPLACE: "PENDING_REPLACE", CANCEL: "PENDING_CANCEL" };
 
@@ -22,11 +24,9 @@ const rows = new Map([...body.children].map((row) => [row.dataset.intent, row]))
 let isPaused = false;
 let isPointedAt = false;
 let isTopInSight;
-let rowHeight = 0;
 let latest = [];
 let isDue = false;
-let hasInserted = false;
-let offset = 0;
+let above = 0;
 
 function number(text) {
   if (text === undefined || text === null || text === "") return "\u2013";
@@ -87,31 +87,43 @@ function settleSoon() {
   else requestAnimationFrame(settle);
 }
 
-/** In one frame rows come and the others stay where they were, in the next ones all of them slide: nothing ever jumps. */
 function settle() {
   isDue = false;
   for (const row of fresh.splice(0, fresh.length - MOST_ROWS)) forget(row);
   const mustWait = isPointedAt || !isTopInSight;
   say(count, mustWait && fresh.length ? `newest first, ${fresh.length} new above` : "newest first");
-  hasInserted = !hasInserted && !mustWait && fresh.length > 0;
-  if (hasInserted) offset -= insert(fresh.splice(0).reverse());
-  else offset = offset < -1 ? offset * SLIDE : 0;
-  if (document.hidden || IS_STILL) offset = 0;
-  body.style.transform = offset ? `translateY(${offset}px)` : "";
-  if (offset || (fresh.length && !mustWait)) settleSoon();
+  if (mustWait || !fresh.length) return;
+  if (above < MOST_ROWS) return insert(fresh.splice(0));
+  putIntoPlace();
+  settleSoon();
 }
 
-/** How high the new rows are: each as high as any other, so that none has to be laid out for it. */
 function insert(added) {
   table.hidden = false;
   document.getElementById("no-orders").hidden = true;
   for (const row of latest) row.classList.remove("new");
-  for (const row of added) row.classList.add("new");
+  for (const row of added) {
+    row.classList.add("new");
+    row.style.top = `${-ROW_PX * ++above}px`;
+    body.prepend(row);
+  }
   latest = added;
-  body.prepend(...added);
   while (body.children.length > MOST_ROWS) forget(body.lastElementChild);
-  rowHeight ||= added[0].offsetHeight;
-  return added.length * rowHeight;
+  move();
+}
+
+/** The table stays as high as its rows are, wherever they are moved. */
+function move() {
+  body.style.transform = `translateY(${ROW_PX * above}px)`;
+  const height = `${ROW_PX * body.children.length}px`;
+  if (body.style.height !== height) body.style.height = height;
+}
+
+/** Where they are seen already, so that nothing is moved ever farther. A row that came in the same frame would shift them. */
+function putIntoPlace() {
+  above = 0;
+  for (const row of body.children) row.removeAttribute("style");
+  move();
 }
 
 function look() {
@@ -137,10 +149,7 @@ document.addEventListener("scroll", () => {
   look();
   if (fresh.length) settleSoon();
 }, { passive: true });
-window.addEventListener("resize", () => {
-  look();
-  rowHeight = 0;
-});
+window.addEventListener("resize", look);
 
 function onAction(action, event) {
   const row = rows.get(action.intent_id);

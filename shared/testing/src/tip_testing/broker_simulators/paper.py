@@ -76,7 +76,7 @@ def _move(address: str, price: Decimal) -> str:
 def _quote(address: str, bid: str, ask: str, symbol: str = SYMBOL) -> None:
     headers = {"Authorization": f"Bearer {_OPERATOR_TOKEN}"}
     body = {"bid": bid, "ask": ask}
-    requests.put(f"{address}/sim/quotes/{symbol}", json=body, headers=headers, timeout=30).raise_for_status()
+    requests.put(f"{address}/sim/quotes/{symbol}", json=body, headers=headers, timeout=60).raise_for_status()
 
 
 def _settings(broker: BrokerDescription, address: str) -> Mapping[str, str]:
