@@ -11,6 +11,7 @@ const MOST_ROWS = 100;
 const MEANINGS = { FILLED: "good", REJECTED: "bad", DENIED: "bad", FAILED: "bad", CANCELED: "ended", EXPIRED: "ended" };
 const ENDED = new Set(Object.keys(MEANINGS));
 const ROW_PX = 33; // as in the style sheet
+const WIDE_FIGURE = 9; // characters: longer ones are cut off
 const HIDDEN_MS = 1_000; // between two looks at what is new, in a tab that nobody looks at
 const PENDING = { REPLACE: "PENDING_REPLACE", CANCEL: "PENDING_CANCEL" };
 
@@ -39,6 +40,11 @@ function price(text) {
   return text ? number(text.includes(".") ? text.replace(/\.(\d)$/, ".$10") : `${text}.00`) : number(text);
 }
 
+function showFigure(element, text) {
+  element.textContent = text;
+  element.classList.toggle("long", text.length > WIDE_FIGURE);
+}
+
 const cell = (row, name) => row.querySelector(`[data-cell="${name}"]`);
 
 function showStatus(row, status, outcome) {
@@ -65,9 +71,9 @@ function add(action, event) {
   cells[2].textContent = action.order_side;
   cells[2].className = action.order_side === "BUY" ? "good" : "bad";
   cells[3].textContent = [kind, stop, limit].filter(Boolean).join(" ");
-  cells[4].textContent = number(quantity);
-  cell(row, "filled").textContent = "0";
-  cell(row, "average").textContent = "\u2013";
+  showFigure(cells[4], number(quantity));
+  showFigure(cell(row, "filled"), "0");
+  showFigure(cell(row, "average"), "\u2013");
   const link = row.querySelector("a");
   link.href = `${location.pathname}/${action.intent_id}`;
   link.textContent = action.symbol;
@@ -160,9 +166,9 @@ function onAction(action, event) {
 function onOrder(order) {
   const row = rows.get(order.intent_id);
   if (!row) return;
-  row.children[4].textContent = number(order.quantity);
-  cell(row, "filled").textContent = number(order.filled_quantity);
-  cell(row, "average").textContent = price(order.average_fill_price);
+  showFigure(row.children[4], number(order.quantity));
+  showFigure(cell(row, "filled"), number(order.filled_quantity));
+  showFigure(cell(row, "average"), price(order.average_fill_price));
   cell(row, "reason").textContent = order.reason_code ?? "";
   showStatus(row, order.status, order.outcome);
   if (table.dataset.status === "open" && ENDED.has(order.status)) row.classList.add("over");
