@@ -26,6 +26,12 @@ PLACES = """() => {
   const head = document.querySelector("#orders thead").getBoundingClientRect().bottom;
   return [...document.querySelectorAll("#orders tbody tr")].map((row) => row.getBoundingClientRect().top - head);
 }"""
+SHOW = """(row, texts) => ["time", ".state"].forEach((name, place) => {
+  row.querySelector(name).textContent = texts[place];
+})"""
+OVERDRAWN = """(row) => [...row.children]
+  .filter((cell) => getComputedStyle(cell).overflowX === "visible" && cell.scrollWidth > cell.clientWidth)
+  .map((cell) => cell.textContent)"""
 SIZES = "performance.getEntries().filter((one) => 'transferSize' in one).map((one) => [one.name, one.decodedBodySize])"
 SHOTS = os.environ.get("CONSOLE_SCREENSHOTS")
 """A folder to keep screenshots in."""
@@ -146,22 +152,40 @@ def test_orders_that_come_move_nothing_and_wait_while_one_is_pointed_at(desk, st
 
 
 def test_however_many_orders_come_each_stands_below_the_one_before_it(desk, stack):
+    made = stack.call("POST", "/v1/accounts", {"name": "many orders", "broker": "paper", "environment": "paper"})["id"]
     page, errors = watched(desk)
-    page.goto(address(stack, "orders"))
+    page.goto(f"/console/accounts/{made}/orders")
     expect(page.locator("#stream")).to_have_attribute("data-state", "live")
-    page.evaluate(MEASURE_SHIFT)
-    refused = limit("SIM.REJECT", "1", "1.00")
-    for _ in range(3):
-        answer = stack.call(
-            "POST", f"/v1/accounts/{stack.account()}/intents/batch", batch(*[refused] * 60), key=stack.key()
-        )
+    refused = batch(*[limit("SIM.REJECT", "1", "1.00")] * 60)
+    for shown in (60, 100, 100):
+        answer = stack.call("POST", f"/v1/accounts/{made}/intents/batch", refused, key=stack.key())
         newest = answer["results"][-1]["action"]["intent_id"]
         expect(page.locator("#orders tbody tr").first).to_have_attribute("data-intent", newest)
+        assert page.evaluate(PLACES) == [33 * place for place in range(shown)]
+        assert page.evaluate("document.querySelector('#orders table').offsetHeight") == 28 + 33 * shown
+        page.evaluate(MEASURE_SHIFT)  # from the first on, which makes the table appear
 
-    assert page.evaluate(PLACES) == [33 * place for place in range(100)]
-    assert page.evaluate("document.querySelector('#orders table').offsetHeight") == 28 + 33 * 100
+    page.wait_for_timeout(500)
     assert page.evaluate("window.shift") == 0
     assert errors == []
+    page.close()
+
+
+@pytest.mark.parametrize("width", [320, *WIDTHS])
+def test_nothing_in_the_table_is_drawn_over_its_neighbour_or_out_of_reach(desk, stack, width):
+    page = desk.new_page()
+    page.set_viewport_size({"width": width, "height": 800})
+    long = {"Limit": {"quantity": "123456789", "limit_price": "1234567.89"}}
+    intent = submit(stack, "S" * 32, spec=long, tags=["as-long-as-a-tag-may-be-at-most"])["intent_id"]
+    page.goto(address(stack, "orders"))
+    row = page.locator(f"[data-intent='{intent}']")
+    for words in ("partially filled", "outcome unknown", "pending replace"):
+        row.evaluate(SHOW, ["17 Nov 14:02", words])
+
+        assert row.evaluate(OVERDRAWN) == []
+    assert row.evaluate("(row) => row.offsetWidth") == page.locator("#orders table").evaluate(
+        "(all) => all.offsetWidth"
+    )
     page.close()
 
 

@@ -28,7 +28,7 @@ Hinted = Callable[[int], bool]
 
 @pytest.fixture
 def hinted(desk: Desk) -> Iterator[Hinted]:
-    """Whether a hint with this sequence of the desk's account is received within ten seconds."""
+    """Whether a hint with this sequence of the desk's account is received."""
     received: list[int | None] = []
     mine = Queue(f"test-{desk.account_id}", EXCHANGE, durable=False, auto_delete=True)
     with (

@@ -72,7 +72,7 @@ def test_streams_end_when_their_callers_could_not_be_verified_for_too_long(
             await subscriber.wait_for("replay_complete")
             go_away(proxy)
             await asyncio.to_thread(writer.append, account_id, 3)
-            code, details = await subscriber.ending(seconds=60)
+            code, details = await subscriber.ending(seconds=30)  # as long as it takes by default
             assert (code, subscriber.sequences) == (Code.UNAVAILABLE, [])
             assert "cannot be verified" in details and "Resume" in details
             assert len(subscriber.words) > 3, "it went on for a while, with heartbeats"

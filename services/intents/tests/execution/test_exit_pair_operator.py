@@ -3,15 +3,13 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 from decimal import Decimal
-from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 import pytest
 from click.testing import CliRunner
-from prometheus_client import REGISTRY
 
-from intents.execution import operator, recorder
+from intents.execution import operator
 from intents.execution.client_order_id import client_order_id
 from intents.execution.model.verdicts import OPERATOR_REQUIRED, RetryLater
 from tip import unresolved_orders
@@ -82,20 +80,6 @@ def test_a_leg_that_has_ended_ends_the_stop(stop: Stop) -> None:
     stop.resolve(NAME, OrderStatus.CANCELED)
 
     assert (stop.pair.stop["status"], stop.pair.stop["open_actions"]) == ("CANCELED", 0)
-
-
-def test_what_an_operator_has_found_is_counted_and_logged_as_what_any_process_records(stop: Stop, monkeypatch) -> None:
-    lines: list[dict[str, Any]] = []
-    monkeypatch.setattr(
-        recorder, "log", SimpleNamespace(info=lambda event, **line: lines.append({**line, "event": event}))
-    )
-    before = REGISTRY.get_sample_value("tip_execution_recorded_total") or 0.0
-
-    stop.resolve(NAME, OrderStatus.CANCELED)
-
-    assert REGISTRY.get_sample_value("tip_execution_recorded_total") == before + 1
-    [end] = [line for line in lines if line["status"] == "CANCELED"]
-    assert (end["event"], end["intent_id"]) == ("order_reported", str(stop.pair.stop["id"]))
 
 
 def test_the_name_of_another_order_is_refused(stop: Stop) -> None:

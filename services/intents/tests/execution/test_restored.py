@@ -1,5 +1,6 @@
 """After the log was restored to an earlier state: what happened at the broker since is found, nothing is sent twice."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
@@ -18,12 +19,15 @@ from tip_testing.waiting import eventually
 from .conftest import PAPER_SECRET
 
 
-def post(paper: Any, desk: Any, name: str) -> None:
+def headers(desk: Any) -> dict[str, str]:
     keys = derived(desk.account_id, PAPER_SECRET)
-    headers = {"APCA-API-KEY-ID": keys["key_id"], "APCA-API-SECRET-KEY": keys["secret_key"]}
+    return {"APCA-API-KEY-ID": keys["key_id"], "APCA-API-SECRET-KEY": keys["secret_key"]}
+
+
+def post(paper: Any, desk: Any, name: str) -> None:
     body = {"symbol": "SIM.OPEN", "side": "buy", "type": "market", "qty": "10", "time_in_force": "day"}
     body["client_order_id"] = name
-    requests.post(paper.url + "/v2/orders", json=body, headers=headers, timeout=60).raise_for_status()
+    requests.post(paper.url + "/v2/orders", json=body, headers=headers(desk), timeout=60).raise_for_status()
 
 
 @pytest.fixture(autouse=True)
@@ -78,3 +82,20 @@ def test_what_the_restored_log_does_not_know_to_be_sent_is_queried_before_it_is_
 
     paper.faults()
     assert [order["posts"] for order in orders()] == [1]
+
+
+def test_what_happened_at_the_broker_meanwhile_is_in_the_log_of_the_process_that_finds_it(
+    desk, paper, start, restore, reaches
+):
+    executor = start("executor")
+    intent = desk.created(create("SIM.OPEN"))
+    reaches(intent, "ACCEPTED")
+    executor.end()
+    requests.delete(f"{paper.url}/v2/orders", headers=headers(desk), timeout=60).raise_for_status()
+    restore()
+
+    reconciler = start("reconciler", LOG_FORMAT="json")
+
+    reaches(intent, "CANCELED")
+    lines = eventually(lambda: [line for line in reconciler.output().splitlines() if '"order_reported"' in line])
+    assert json.loads(lines[0])["intent_id"] == intent["intent_id"]

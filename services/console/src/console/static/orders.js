@@ -1,8 +1,8 @@
 // The live table of orders: rows change in place, new ones come on top, those of a frame together. They wait while the
-// pointer is on a row, or the top is out of sight. Text is set as text, never as markup.
+// pointer or the keyboard is on a row, or the top is out of sight. Text is set as text, never as markup.
 //
-// No row is laid out or painted again for a new one: that stands above them, where it is out of sight, and all are moved
-// down together, which is left to the compositor.
+// The rows that are there are not laid out for a new one: that stands above them, where it is out of sight, and all are
+// moved down together, which is left to the compositor. After a hundred each is put where it is seen.
 
 import { Stream } from "./stream.js";
 
@@ -11,7 +11,7 @@ const MOST_ROWS = 100;
 const MEANINGS = { FILLED: "good", REJECTED: "bad", DENIED: "bad", FAILED: "bad", CANCELED: "ended", EXPIRED: "ended" };
 const ENDED = new Set(Object.keys(MEANINGS));
 const ROW_PX = 33; // as in the style sheet
-const WIDE_FIGURE = 9; // characters: longer ones are cut off
+const WIDE_FIGURE = 9; // characters, as in the template: longer ones are cut off
 const HIDDEN_MS = 1_000; // between two looks at what is new, in a tab that nobody looks at
 const PENDING = { REPLACE: "PENDING_REPLACE", CANCEL: "PENDING_CANCEL" };
 
@@ -26,8 +26,8 @@ let isPaused = false;
 let isPointedAt = false;
 let isTopInSight;
 let latest = [];
-let isDue = false;
-let above = 0;
+let due = null;
+let rowsAbove = 0;
 
 function number(text) {
   if (text === undefined || text === null || text === "") return "\u2013";
@@ -40,8 +40,13 @@ function price(text) {
   return text ? number(text.includes(".") ? text.replace(/\.(\d)$/, ".$10") : `${text}.00`) : number(text);
 }
 
+/** What may be cut off is shown whole where the pointer rests. */
+function showText(element, text) {
+  element.textContent = element.title = text;
+}
+
 function showFigure(element, text) {
-  element.textContent = text;
+  showText(element, text);
   element.classList.toggle("long", text.length > WIDE_FIGURE);
 }
 
@@ -49,8 +54,11 @@ const cell = (row, name) => row.querySelector(`[data-cell="${name}"]`);
 
 function showStatus(row, status, outcome) {
   const shown = document.createElement("span");
-  shown.className = `state ${MEANINGS[status] ?? "going"}`;
-  shown.textContent = status.replaceAll("_", " ").toLowerCase() + (outcome === "unknown" ? ", outcome unknown" : "");
+  const words = status.replaceAll("_", " ").toLowerCase();
+  const isUnknown = outcome === "unknown";
+  shown.className = `state ${isUnknown ? "bad" : MEANINGS[status] ?? "going"}`;
+  shown.textContent = isUnknown ? "outcome unknown" : words;
+  shown.title = isUnknown ? `${words}, outcome unknown` : words;
   cell(row, "status").replaceChildren(shown);
 }
 
@@ -70,13 +78,13 @@ function add(action, event) {
   time.textContent = event.occurred_at.slice(11, 19);
   cells[2].textContent = action.order_side;
   cells[2].className = action.order_side === "BUY" ? "good" : "bad";
-  cells[3].textContent = [kind, stop, limit].filter(Boolean).join(" ");
-  showFigure(cells[4], number(quantity));
+  showText(cell(row, "kind"), [kind, stop, limit].filter(Boolean).join(" "));
+  showFigure(cell(row, "quantity"), number(quantity));
   showFigure(cell(row, "filled"), "0");
   showFigure(cell(row, "average"), "\u2013");
   const link = row.querySelector("a");
   link.href = `${location.pathname}/${action.intent_id}`;
-  link.textContent = action.symbol;
+  showText(link, action.symbol);
   const id = row.querySelector("code");
   id.dataset.copy = action.intent_id;
   id.textContent = `${action.intent_id.slice(0, 8)}…`;
@@ -87,19 +95,27 @@ function add(action, event) {
 }
 
 function settleSoon() {
-  if (isDue) return;
-  isDue = true;
-  if (document.hidden) setTimeout(settle, HIDDEN_MS);
-  else requestAnimationFrame(settle);
+  if (due) return;
+  const [wait, cancel] = document.hidden ? [setTimeout, clearTimeout] : [requestAnimationFrame, cancelAnimationFrame];
+  const timer = wait(settle, HIDDEN_MS);
+  due = () => cancel(timer);
 }
 
+/** A tab that is hidden has no frames, and a visible one does not wait for a timer. */
+document.addEventListener("visibilitychange", () => {
+  if (!due) return;
+  due();
+  due = null;
+  settleSoon();
+});
+
 function settle() {
-  isDue = false;
+  due = null;
   for (const row of fresh.splice(0, fresh.length - MOST_ROWS)) forget(row);
-  const mustWait = isPointedAt || !isTopInSight;
+  const mustWait = isPointedAt || body.matches(":focus-within") || !isTopInSight;
   say(count, mustWait && fresh.length ? `newest first, ${fresh.length} new above` : "newest first");
   if (mustWait || !fresh.length) return;
-  if (above < MOST_ROWS) return insert(fresh.splice(0));
+  if (rowsAbove < MOST_ROWS) return insert(fresh.splice(0));
   putIntoPlace();
   settleSoon();
 }
@@ -110,26 +126,27 @@ function insert(added) {
   for (const row of latest) row.classList.remove("new");
   for (const row of added) {
     row.classList.add("new");
-    row.style.top = `${-ROW_PX * ++above}px`;
+    row.style.top = `${-ROW_PX * ++rowsAbove}px`;
     body.prepend(row);
   }
   latest = added;
   while (body.children.length > MOST_ROWS) forget(body.lastElementChild);
-  move();
+  moveDown();
 }
 
 /** The table stays as high as its rows are, wherever they are moved. */
-function move() {
-  body.style.transform = `translateY(${ROW_PX * above}px)`;
+function moveDown() {
+  body.style.transform = `translateY(${ROW_PX * rowsAbove}px)`;
   const height = `${ROW_PX * body.children.length}px`;
   if (body.style.height !== height) body.style.height = height;
 }
 
-/** Where they are seen already, so that nothing is moved ever farther. A row that came in the same frame would shift them. */
+/** Rows are put where they are seen already, so that nothing is moved ever farther. One that came in the same frame would
+    shift them. */
 function putIntoPlace() {
-  above = 0;
+  rowsAbove = 0;
   for (const row of body.children) row.removeAttribute("style");
-  move();
+  moveDown();
 }
 
 function look() {
@@ -151,6 +168,7 @@ body.addEventListener("pointerleave", () => {
   isPointedAt = false;
   settleSoon();
 });
+body.addEventListener("focusout", settleSoon);
 document.addEventListener("scroll", () => {
   look();
   if (fresh.length) settleSoon();
@@ -166,10 +184,10 @@ function onAction(action, event) {
 function onOrder(order) {
   const row = rows.get(order.intent_id);
   if (!row) return;
-  showFigure(row.children[4], number(order.quantity));
+  showFigure(cell(row, "quantity"), number(order.quantity));
   showFigure(cell(row, "filled"), number(order.filled_quantity));
   showFigure(cell(row, "average"), price(order.average_fill_price));
-  cell(row, "reason").textContent = order.reason_code ?? "";
+  showText(cell(row, "reason"), order.reason_code ?? "");
   showStatus(row, order.status, order.outcome);
   if (table.dataset.status === "open" && ENDED.has(order.status)) row.classList.add("over");
 }

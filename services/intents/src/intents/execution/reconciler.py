@@ -285,12 +285,13 @@ class Reconciler:
             remembered = store.last_logged_before(tx, account.account_id, restored.started_at)
         since = watch.adopted_until.get(restored.epoch) or remembered or restored.started_at - FORGOTTEN
         made, reached = account.orders_since(since)
-        ends = recorder.record(self.recorder.connections, [*found, *made]).heads
+        recorded = recorder.record(self.recorder.connections, [*found, *made])
+        recorder.announce(recorded, len(found) + len(made))
         if reached:
             watch.adopted_until[restored.epoch] = reached
         else:
             with self.engine.begin() as tx:
                 store.mark_caught_up(tx, account.account_id, restored.epoch)
             log.info("account_caught_up", account_id=str(account.account_id), orders=len(made))
-        for account_id, sequence in ends.items():
+        for account_id, sequence in recorded.heads.items():
             self.recorder.publish_head(account_id, sequence)

@@ -78,9 +78,6 @@ def record(
         with connections.begin() as tx:  # of its own: nothing else depends on it, and nobody else waits for it
             recorded.heads.update(store.record_external_orders(tx, external))
     crashpoints.reach("executor.after_commit")
-    RECORDED.inc(len(inputs))
-    _log_events(recorded.settled)
-    report_excesses(recorded.excesses)
     return recorded
 
 
@@ -249,6 +246,7 @@ class Recorder:
             self._beat()
             try:
                 recorded = record(self.connections, batch, self._policy)
+                announce(recorded, len(batch))
                 for account_id, sequence in recorded.heads.items():
                     self.publish_head(account_id, sequence)
                 if recorded.has_next:
@@ -269,16 +267,19 @@ class Recorder:
 
     def _one_by_one(self, batch: Sequence[ExecutionInput], error: Exception) -> None:
         if len(batch) == 1:
-            log.error("record_failed", account_id=str(_account(batch[0])), error=type(error).__name__, exc_info=error)
+            log.error("record_failed", account_id=str(batch[0].account_id), error=type(error).__name__, exc_info=error)
             return
         for given in batch:
             self._record([given], patient=True)
 
 
-def _log_events(settled: Sequence[Settlement]) -> None:
-    for settlement in settled:
+def announce(recorded: Recorded, inputs: int) -> None:
+    """After the commit, in a process of the platform: its log and its metrics say what was recorded."""
+    RECORDED.inc(inputs)
+    for settlement in recorded.settled:
         for event in settlement.events:
             _log_event(settlement.locked, event)
+    report_excesses(recorded.excesses)
 
 
 def _log_event(locked: LockedIntent, event: Mapping[str, Any]) -> None:
@@ -294,7 +295,3 @@ def _log_event(locked: LockedIntent, event: Mapping[str, Any]) -> None:
         request_id=locked.request_id,
         trace_id=tracing.trace_id(locked.traceparent),
     )
-
-
-def _account(given: ExecutionInput) -> UUID:
-    return given.account_id
