@@ -30,7 +30,7 @@ from bench.local_platform import platform
 from tip_testing.commands import create, limit
 
 ACCOUNTS, ORDERS_A_SECOND, PROBES_A_SECOND = 6, 15, 10
-ROUNDS, PROBES = 5, 150
+ROUNDS, PROBES = 3, 150
 """Of each phase, and how many orders are timed in one, and before it."""
 LATE_SECONDS = 2.5
 """Shorter than a broker may take (BROKER_READ_SECONDS): each call succeeds, and holds its thread for so long."""
