@@ -9,8 +9,6 @@ from tip_testing.commands import limit
 from tip_testing.console_platform import ConsolePlatform
 from tip_testing.waiting import eventually
 
-PATIENCE_MS = 60_000
-"""What follows from a change comes by the stream, from processes that a busy machine lets wait."""
 OUTBOX_STATES = ("pending", "processing", "completed", "failed")
 
 
@@ -25,7 +23,7 @@ def show_key(page: Page, account: str, key: str) -> None:
     page.goto(f"/console/accounts/{account}/ticket")
     page.fill("[name=key]", key)
     page.get_by_role("button", name="Use this key").click()
-    expect(page.get_by_role("button", name="Forget it")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_role("button", name="Forget it")).to_be_visible()
 
 
 def a_traders_day(page: Page, account: str) -> None:
@@ -38,10 +36,10 @@ def a_traders_day(page: Page, account: str) -> None:
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Place BUY 4 AMD Limit 2.5").click()
     page.wait_for_url(re.compile(r"/orders/[0-9a-f-]{36}$"))
-    expect(page.locator("[data-part=order]")).to_contain_text("accepted", timeout=PATIENCE_MS)
+    expect(page.locator("[data-part=order]")).to_contain_text("accepted")
     page.get_by_role("button", name="Cancel order").click()
 
-    expect(page.locator("[data-part=order]")).to_contain_text("canceled", timeout=PATIENCE_MS)
+    expect(page.locator("[data-part=order]")).to_contain_text("canceled")
 
 
 def a_risk_managers_day(page: Page, platform: ConsolePlatform, account: str) -> None:
@@ -50,26 +48,26 @@ def a_risk_managers_day(page: Page, platform: ConsolePlatform, account: str) -> 
     go(page, "g r", "/risk")
     page.get_by_label("Reason").fill("the news")
     page.get_by_role("button", name="Halted").click()
-    expect(page.locator("[data-part=state]")).to_contain_text("HALTED", timeout=PATIENCE_MS)
+    expect(page.locator("[data-part=state]")).to_contain_text("HALTED")
 
     page.get_by_role("link", name="Check an order").first.click()
     page.fill("[name=symbol]", "AAPL")
     page.fill("[name=quantity]", "1")
     page.fill("[name=limit_price]", "1")
     page.get_by_role("button", name="Check").click()
-    expect(page.locator(".checks")).to_contain_text("Trading state of the account", timeout=PATIENCE_MS)
+    expect(page.locator(".checks")).to_contain_text("Trading state of the account")
     expect(page.locator(".checks")).to_contain_text("the news")
     page.get_by_role("link", name="The controls of").click()
 
     platform.call("POST", f"/v1/accounts/{account}/intents", limit("AAPL", "7", "1"), key=platform.key())
-    expect(page.locator("[data-part=refusals]")).to_contain_text("TRADING_HALTED", timeout=PATIENCE_MS)
+    expect(page.locator("[data-part=refusals]")).to_contain_text("TRADING_HALTED")
     page.get_by_role("button", name="Active", exact=True).click()
-    expect(page.locator("[data-part=state]")).to_contain_text("ACTIVE", timeout=PATIENCE_MS)
+    expect(page.locator("[data-part=state]")).to_contain_text("ACTIVE")
     page.get_by_role("link", name="Change limits").click()
     page.get_by_label("Orders in a day").fill("1000")
     page.get_by_role("button", name="Set limits").click()
     page.wait_for_url("**/risk")
-    expect(page.locator(".usage")).to_contain_text("Orders in a day", timeout=PATIENCE_MS)
+    expect(page.locator(".usage")).to_contain_text("Orders in a day")
     assert page.locator(".usage .bar .used").count() >= 1
 
 
@@ -78,13 +76,13 @@ def an_operators_day(page: Page, platform: ConsolePlatform, account: str) -> Non
     platform.call("POST", f"/v1/accounts/{account}/intents", limit("AAPL", "7", "1"), key=platform.key())
     page.goto(f"/console/accounts/{account}/orders")
     go(page, "g v", "/overview")
-    expect(page.locator("[data-part=figures]")).to_contain_text("Oldest in the outbox", timeout=PATIENCE_MS)
+    expect(page.locator("[data-part=figures]")).to_contain_text("Oldest in the outbox")
     go(page, "g x", "/console/outbox")
     assert [name for name in OUTBOX_STATES if name not in page.locator("dl.states").inner_text()] == []
     page.goto(f"/console/accounts/{account}/overview")
     go(page, "g s", "/settings")
     page.get_by_role("button", name="Read at the broker now").click()
-    expect(page.locator("[data-part=account]")).to_contain_text(re.compile(r"\d s ago"), timeout=PATIENCE_MS)
+    expect(page.locator("[data-part=account]")).to_contain_text(re.compile(r"\d s ago"))
 
     go(page, "g u", "/audit")
     shown = eventually(lambda: _verdict(page), every=0.5)
@@ -95,7 +93,7 @@ def _verdict(page: Page) -> str | None:
     """None while the newest entries are not signed yet."""
     page.get_by_role("button", name="Verify", exact=True).click()
     found = page.locator("[data-verdict]:not([data-verdict=verifying])")
-    expect(found).to_be_visible(timeout=PATIENCE_MS)
+    expect(found).to_be_visible()
     return found.inner_text() if found.get_attribute("data-verdict") == "verified" else None
 
 
@@ -111,7 +109,7 @@ def an_administrators_day(page: Page, platform: ConsolePlatform) -> None:
     page.goto("/console/keys")
     page.get_by_role("link", name=f"bot {run}").click()
     page.get_by_role("button", name="Disable the key").click()
-    expect(page.locator(".facts")).to_contain_text("disabled", timeout=PATIENCE_MS)
+    expect(page.locator(".facts")).to_contain_text("disabled")
     assert platform.call("GET", "/v1/auth/self", key=key)["code"] == "unauthenticated"
     assert key not in page.content()
 
@@ -150,8 +148,8 @@ def _connect_account(page: Page, name: str) -> None:
     page.fill("[name='secret.key_id']", "AKDAY")
     page.fill("[name='secret.secret_key']", "hush")
     page.get_by_role("button", name="Add and test").click()
-    expect(page.get_by_role("region", name="Credentials")).to_contain_text("active", timeout=PATIENCE_MS)
+    expect(page.get_by_role("region", name="Credentials")).to_contain_text("active")
     page.get_by_role("link", name="main", exact=True).click()
     page.get_by_role("button", name="Test main").click()
-    expect(page.locator("[data-part=credential]")).to_contain_text("accepted", timeout=PATIENCE_MS)
+    expect(page.locator("[data-part=credential]")).to_contain_text("accepted")
     expect(page.locator("[data-part=credential]")).to_contain_text("active")

@@ -29,7 +29,7 @@ class Gateway:
 
     def is_ready(self) -> bool:
         try:
-            return requests.get(f"{self.url}/health/ready", timeout=60).status_code == 200
+            return requests.get(f"{self.url}/health/ready", timeout=5).status_code == 200
         except requests.RequestException:
             return False
 
