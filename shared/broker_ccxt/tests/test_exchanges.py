@@ -2,17 +2,28 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
+import ccxt
 import pytest
 
 from tip_broker_ccxt import brokers
 from tip_broker_ccxt.exchanges import RECOVERY, TABLE, read_exchanges
+from tip_broker_ccxt.left_out import document
 from tip_broker_ccxt.table import table
 from tip_brokers import ClientIds
 
 
 def test_the_table_is_the_librarys() -> None:
     assert TABLE.read_text() == table(), "run: python -m tip_broker_ccxt.table > .../exchanges.json"
+
+
+def test_of_every_exchange_that_is_left_out_the_reason_is_written_down() -> None:
+    written = (Path(__file__).parents[1] / "LEFT-OUT.md").read_text()
+    offered = {exchange.id for exchange in read_exchanges()}
+
+    assert written == document(), "run: python -m tip_broker_ccxt.left_out > shared/broker_ccxt/LEFT-OUT.md"
+    assert all((f"(`{name}`)" in written) != (name in offered) for name in ccxt.exchanges)
 
 
 def test_describing_exchanges_does_not_load_the_library() -> None:
@@ -33,7 +44,7 @@ def test_an_order_may_be_sent_again_only_where_it_can_be_found_and_its_request_e
         assert is_found_again == (name in RECOVERY)
 
 
-@pytest.mark.parametrize("name", ["bingx", "okx", "upbit", "whitebit"])
+@pytest.mark.parametrize("name", ["bybit", "coinbase", "kucoin", "okx"])
 def test_an_exchange_that_nothing_proves_takes_limit_orders_alone(name: str) -> None:
     described = {broker.name: broker for broker in brokers()}[f"ccxt:{name}"]
 

@@ -62,7 +62,7 @@ UNSURE = [ccxt.InvalidOrder, ccxt.DuplicateOrderId, ccxt.OrderNotFound, ccxt.Bad
 
 
 def of_new_order(exchange_id: str, error: Exception, *, begun: bool) -> type[BrokerError]:
-    written.begun = begun
+    written.begun = written.changes = begun
     exchange = SimpleNamespace(**{**vars(EXCHANGE), "id": exchange_id})
     with pytest.raises(BrokerError) as found, understood_by(exchange, is_new_order=True):
         raise error

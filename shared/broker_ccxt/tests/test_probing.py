@@ -16,30 +16,35 @@ OFFERED = {exchange.id: exchange for exchange in read_exchanges() if exchange.id
 @pytest.mark.parametrize(
     ("probe", "lacking"),
     [
-        (probing.sends_what_was_ordered, "phemex"),  # it sends scaled numbers
-        (probing.sends_what_was_ordered, "kucoin"),  # it looks up the kind of account first
+        (probing.prepares_an_order, "bitvavo"),  # it needs an operator's id
+        (probing.sends_what_was_ordered, "delta"),  # it sends a number of contracts
+        (probing.orders_by_no_reading_method, "deribit"),
         (probing.lists_all_open_orders, "latoken"),
-        (lambda made: probing.names_an_order(made, "fetch_order"), "bybit"),
-        (lambda made: probing.names_an_order(made, "cancel_order"), "indodax"),
-        (probing.says_how_much_is_filled, "bitstamp"),
-        (probing.ends_nothing_that_lives, "poloniex"),
-        (probing.loads_markets, "htx"),
+        (probing.reads_an_order, "zaif"),
+        (probing.cancels_an_order, "indodax"),  # it wants the side too
+        (probing.says_how_much_is_filled, "bitstamp"),  # ccxt counts trades
+        (probing.says_how_much_is_filled, "gate"),  # ccxt subtracts what remains
+        (probing.loads_markets, "coincheck"),
     ],
-    ids=[
-        "quantity and price", "nothing before it", "all open orders", "one order", "one cancel", "what is filled",
-        "words for what lives", "markets",
-    ],
-)  # fmt: skip
+)
 def test_an_exchange_that_lacks_one_thing_is_not_offered(probe: Callable[[probing.Made], bool], lacking: str) -> None:
     assert not probe(partial(probing.offline, lacking)) and probe(partial(probing.offline, "okx"))
     assert lacking not in OFFERED
 
 
-@pytest.mark.parametrize("name", ["hitbtc", "bitfinex"])
-def test_an_exchange_that_does_not_get_our_id_is_not_offered(name: str) -> None:
-    """To the one ccxt sends it under a name that means nothing there, to the other not at all."""
-    assert not probing.carries_our_id(partial(probing.offline, name))
-    assert name not in OFFERED
+@pytest.mark.parametrize(("name", "takes"), [("hitbtc", False), ("coinbase", False), ("kucoin", True), ("okx", True)])
+def test_an_exchange_gets_our_id_where_it_has_a_field_for_it(name: str, takes: bool) -> None:
+    """To HitBTC ccxt would send it under a name that means nothing there, to Coinbase an id of its own."""
+    assert probing.carries_our_id(partial(probing.offline, name)) is takes
+    assert OFFERED[name].takes_our_id is takes
+
+
+@pytest.mark.parametrize("name", ["kucoin", "htx", "bybit"])
+def test_an_exchange_that_is_read_before_an_order_gets_the_order_all_the_same(name: str) -> None:
+    """Which of the caller's accounts, or of which kind it is."""
+    made = partial(probing.offline, name)
+
+    assert probing.sends_what_was_ordered(made) and probing.orders_by_no_reading_method(made)
 
 
 @pytest.mark.parametrize(
@@ -72,6 +77,6 @@ def test_nothing_is_sent_to_find_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("requests.Session.request", refuse)
 
-    assert OFFERED and all(map(probing.is_tradable, OFFERED))
+    assert OFFERED and not any(map(probing.lacking, OFFERED))
     with_sandbox = [name for name, exchange in OFFERED.items() if exchange.sandbox]
-    assert with_sandbox and all(probing.is_tradable(name, in_sandbox=True) for name in with_sandbox)
+    assert with_sandbox and not any(probing.lacking(name, in_sandbox=True) for name in with_sandbox)

@@ -2,36 +2,143 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 import ccxt
 import pytest
 
+from tip_broker_ccxt.connection import make_exchange
+from tip_broker_ccxt.endings import MOST_ORDERS, SECONDS, Endings
 from tip_brokers import BrokerSettings, ClientIds, OutcomeUnknown, Refused, find
-from tip_brokers.protocol import NewOrder
+from tip_brokers.protocol import NewOrder, NotSent, Order, OrderStatus
 from tip_testing.loopback_exchange import KEY, SECRET, LoopbackExchange
 
 OURS = {"apiKey": KEY, "secret": SECRET, "password": "any"}
 ORDER = NewOrder("tip-0123456789abcdef0123456789abcdef", "OPEN/USDT", "BUY", "Limit", Decimal(1), "GTC", Decimal(20))
+MOMENT = datetime(2026, 1, 5, tzinfo=UTC)
+WORKING = Order(
+    ORDER.client_order_id,
+    "1",
+    OrderStatus.WORKING,
+    ORDER.symbol,
+    "BUY",
+    "Limit",
+    Decimal(1),
+    Decimal(0),
+    None,
+    MOMENT,
+    MOMENT,
+)
 
 
 @pytest.fixture
-def account() -> Iterator[Any]:
+def exchange() -> Iterator[LoopbackExchange]:
     made = LoopbackExchange("okx")
-    settings = BrokerSettings({"CCXT_ADDRESSES": f"okx={made.url}"}, connect_seconds=1, read_seconds=5)
-    yield find("ccxt:okx").connect("live", settings).account(OURS)
+    yield made
     made.stop()
+
+
+@pytest.fixture
+def connection(exchange: LoopbackExchange) -> Any:
+    settings = BrokerSettings({"CCXT_ADDRESSES": f"okx={exchange.url}"}, connect_seconds=1, read_seconds=5)
+    return find("ccxt:okx").connect("live", settings)
+
+
+@pytest.fixture
+def account(connection: Any) -> Any:
+    return connection.account(OURS)
 
 
 def test_an_order_is_followed_by_the_exchanges_id_and_shown_with_ours(account: Any) -> None:
     made = account.create(ORDER)
     [shown] = account.open_orders()
-    account.cancel(made.broker_order_id)
 
     assert account.client_ids is ClientIds.NONE
     assert made.client_order_id == shown.client_order_id == ORDER.client_order_id
-    assert account.order(made.broker_order_id).status == "CANCELED"
+    assert account.order(made.broker_order_id).status == "WORKING"
+
+
+def test_an_order_that_does_not_carry_our_id_is_followed_by_the_exchanges(
+    connection: Any, exchange: LoopbackExchange
+) -> None:
+    """What is shown as its client order id is the exchange's own, or the library's."""
+    connection.exchange = replace(connection.exchange, takes_our_id=False)
+    account = connection.account(OURS)
+
+    made = account.create(ORDER)
+    [shown] = account.open_orders()
+
+    assert made.client_order_id == ORDER.client_order_id
+    assert shown.is_nameless and shown.broker_order_id == made.broker_order_id
+    assert [order.client_id in ORDER.client_order_id for order in exchange.book.orders] == [False]
+
+
+def test_an_end_is_believed_when_it_is_shown_again_with_as_much_filled(account: Any, connection: Any) -> None:
+    """Some exchanges call an order canceled while it may still be filled."""
+    moment = 0.0
+    connection.endings = Endings(lambda: moment)
+    made = account.create(replace(ORDER, symbol="HALF/USDT", limit_price=Decimal(30)))
+    account.cancel(made.broker_order_id)
+
+    def shown() -> tuple[str, Decimal]:
+        order = account.order(made.broker_order_id)
+        return order.status, order.filled_quantity
+
+    assert shown() == ("WORKING", Decimal("0.5"))
+    moment += SECONDS - 1
+    assert shown() == ("WORKING", Decimal("0.5"))
+    moment += 1
+    assert shown() == ("CANCELED", Decimal("0.5"))
+
+
+def test_an_end_with_more_filled_than_before_is_a_new_one() -> None:
+    moment = 0.0
+    endings, ended = Endings(lambda: moment), replace(WORKING, status=OrderStatus.CANCELED)
+    endings.believed(ended)
+    moment += SECONDS
+
+    more = replace(ended, filled_quantity=Decimal("0.5"))
+    assert endings.believed(more).status == "WORKING"
+    moment += SECONDS
+    assert endings.believed(more).status == "CANCELED"
+
+
+def test_of_ends_only_so_many_are_kept() -> None:
+    endings = Endings(lambda: 0.0)
+    for number in range(MOST_ORDERS + 10):
+        endings.believed(replace(WORKING, broker_order_id=str(number), status=OrderStatus.CANCELED))
+
+    assert len(endings._shown) == MOST_ORDERS
+
+
+@pytest.mark.parametrize("word", ["PENDING_CANCEL", "partially-filled", "Cancelling"])
+def test_a_word_for_an_order_that_lives_ends_nothing(word: str) -> None:
+    """To ccxt the first is one for an order that was canceled."""
+    assert ccxt.toobit().parse_order_status("PENDING_CANCEL") == "canceled"
+    assert make_exchange("toobit", {}).parse_order_status(word) == "open"
+    assert make_exchange("toobit", {}).parse_order_status("CANCELED") == "canceled"
+
+
+@pytest.mark.parametrize(
+    ("is_lost", "expected"), [(True, NotSent), (False, OutcomeUnknown)], ids=["before it", "of it"]
+)
+def test_what_is_read_before_an_order_may_fail_without_a_doubt_about_the_order(
+    account: Any, exchange: LoopbackExchange, monkeypatch: pytest.MonkeyPatch, is_lost: bool, expected: type[Exception]
+) -> None:
+    create_order = ccxt.okx.create_order
+
+    def after_a_reading(okx: Any, *given: Any) -> Any:
+        exchange.loses_markets, exchange.book.lose_next = is_lost, True
+        okx.publicGetPublicInstruments({"instType": "SPOT"})
+        return create_order(okx, *given)
+
+    monkeypatch.setattr(ccxt.okx, "create_order", after_a_reading)
+
+    with pytest.raises(expected):
+        account.create(ORDER)
+    assert exchange.book.orders == []
 
 
 def test_an_order_whose_answer_was_lost_cannot_be_queried(account: Any) -> None:

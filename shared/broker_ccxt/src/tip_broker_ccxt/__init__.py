@@ -18,6 +18,8 @@ ACCOUNT = CredentialField(
     "account", "Name of the account at the exchange, the same for all its keys", required=False, secret=False
 )
 """Without it the exchange's own user id is the name, or else the key: then another key is another account."""
+LONG = ("secret", "privateKey")
+"""Parts that may have lines."""
 _SYMBOLS = SymbolForm(r"[A-Z0-9]+/[A-Z0-9]+", "BTC/USDT")
 
 
@@ -39,9 +41,7 @@ def _described(exchange: Exchange) -> BrokerDescription:
 
 def _field(name: str) -> CredentialField:
     title, secret = CREDENTIALS[name]
-    return CredentialField(
-        name, title, longest=4096, pattern=r"[\n -~]+" if name == "secret" else r"[!-~]+", secret=secret
-    )
+    return CredentialField(name, title, longest=4096, pattern=r"[\n -~]+" if name in LONG else r"[!-~]+", secret=secret)
 
 
 def _capabilities(exchange: Exchange) -> Capabilities:
@@ -53,7 +53,7 @@ def _capabilities(exchange: Exchange) -> Capabilities:
         exchange.recovery.client_ids,
         kinds=kinds,
         replacement=Replacement.NONE,
-        quotes=True,
+        quotes=exchange.quotes,
         fractions=True,
         symbols=_SYMBOLS,
         calls_per_minute=exchange.calls_per_minute,

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from tip_broker_ccxt import reading
+from tip_broker_ccxt.endings import Endings
 from tip_broker_ccxt.exchanges import Exchange, Query
 from tip_broker_ccxt.failures import forget_answers, understood_by
 from tip_broker_ccxt.limits import check_limits
@@ -44,6 +45,9 @@ class Way(Protocol):
 
     @property
     def call_seconds(self) -> float: ...
+
+    @property
+    def endings(self) -> Endings: ...
 
     def object_for(self, secret: Mapping[str, str]) -> Any: ...
 
@@ -96,7 +100,8 @@ class CcxtAccount:
 
     def _terms(self, order: NewOrder) -> dict[str, Any]:
         terms: dict[str, Any] = self._expiry()
-        terms["clientOrderId"] = self._theirs(order.client_order_id)
+        if self._connection.exchange.takes_our_id:
+            terms["clientOrderId"] = self._theirs(order.client_order_id)
         if order.limit_price is not None:
             terms["timeInForce"] = order.time_in_force
         if order.stop_price is not None:
@@ -143,7 +148,10 @@ class CcxtAccount:
     def order(self, broker_order_id: str) -> Order | None:
         if not reading.is_ours(broker_order_id):
             return None
-        return self._one(lambda ccxt: ccxt.fetch_order(*reading.parts(broker_order_id)))
+        order = self._one(lambda ccxt: ccxt.fetch_order(*reading.parts(broker_order_id)))
+        if order is None or self._connection.exchange.is_proven:
+            return order
+        return self._connection.endings.believed(order)
 
     def _one(self, read: Callable[[Any], Any]) -> Order | None:
         try:
@@ -206,8 +214,11 @@ class CcxtAccount:
         return client_order_id if self._recovery.has_prefix else client_order_id.removeprefix(PREFIX)
 
     def _ours(self, shown: str | None) -> str:
-        if shown is None or self._recovery.has_prefix:
-            return shown or ""
+        """What an exchange shows that does not get our id is an id of its own or the library's."""
+        if shown is None or not self._connection.exchange.takes_our_id:
+            return ""
+        if self._recovery.has_prefix:
+            return shown
         compact = shown.replace("-", "")
         return f"{PREFIX}{compact}" if len(compact) == 32 else shown
 

@@ -12,8 +12,10 @@ from urllib.parse import urlsplit, urlunsplit
 import ccxt
 
 from tip_broker_ccxt.account import CcxtAccount
+from tip_broker_ccxt.endings import Endings
 from tip_broker_ccxt.exchanges import CREDENTIALS, Exchange
 from tip_broker_ccxt.failures import understood_by
+from tip_broker_ccxt.statuses import with_words_for_living
 from tip_brokers.answers import MISREAD
 from tip_brokers.checked_http import bounded_session, written
 from tip_brokers.description import BrokerSettings
@@ -22,9 +24,36 @@ from tip_brokers.protocol import NotSent, no_check
 MARKETS_SECONDS, RETRY_SECONDS, LOADING_SECONDS = 3600.0, 60.0, 0.5
 MARKETS_READ_SECONDS, MARKETS_BYTES = 10.0, 64 * 2**20
 MOST_OBJECTS = 8  # in one thread
-OPTIONS = {"defaultType": "spot", "fetchMarkets": {"types": ["spot"]}, "fetchCurrencies": False, "fetchMargins": False,
-           "warnOnFetchOpenOrdersWithoutSymbol": False}  # fmt: skip
+OPTIONS = {"defaultType": "spot", "fetchCurrencies": False, "fetchMargins": False,
+           "warnOnFetchOpenOrdersWithoutSymbol": False, "fetchOrder": {"acknowledged": True}}  # fmt: skip
 logging.getLogger("ccxt").setLevel(logging.WARNING)  # below that it logs requests with their keys
+
+
+def make_exchange(name: str, secret: Mapping[str, str], **named: Any) -> Any:
+    """ccxt's object for an exchange, with the settings that every one has here."""
+    made = getattr(ccxt, name)(
+        {
+            **{part: value for part, value in secret.items() if part in CREDENTIALS},
+            "enableRateLimit": False,  # it would sleep in the executor's threads
+            "options": OPTIONS,
+            **named,
+        }
+    )
+    _keep_to_spot(made.options.get("fetchMarkets"))
+    made.enableLastJsonResponse = True
+    made.number = str  # amounts are decimals, not floats
+    if hasattr(made, "parse_order_status"):
+        made.parse_order_status = with_words_for_living(made.parse_order_status)
+    return made
+
+
+def _keep_to_spot(reading: Any) -> None:
+    """Of the kinds of markets that ccxt would read there."""
+    kinds = reading.get("types") if isinstance(reading, dict) else None
+    if isinstance(kinds, dict):
+        reading["types"] = {kind: kind == "spot" for kind in kinds}
+    elif kinds:
+        reading["types"] = ["spot"]
 
 
 class Connection:
@@ -34,6 +63,7 @@ class Connection:
         self._here = threading.local()
         self._markets: tuple[float, Any] | None = None
         self._lock = threading.Lock()
+        self.endings = Endings()
 
     @property
     def call_seconds(self) -> float:
@@ -59,16 +89,8 @@ class Connection:
         return made[key]
 
     def _make(self, secret: Mapping[str, str], read_seconds: float) -> Any:
-        made = getattr(ccxt, self.exchange.id)(
-            {
-                **{part: value for part, value in secret.items() if part in CREDENTIALS},
-                "enableRateLimit": False,  # it would sleep in the executor's threads
-                "session": bounded_session(self._settings.connect_seconds, read_seconds),
-                "options": OPTIONS,
-            }
-        )
-        made.enableLastJsonResponse = True
-        made.number = str  # amounts are decimals, not floats
+        session = bounded_session(self._settings.connect_seconds, read_seconds)
+        made = make_exchange(self.exchange.id, secret, session=session)
         if self._environment == "paper":
             made.set_sandbox_mode(True)
         if self._address:

@@ -15,6 +15,7 @@ CREDENTIALS = {
     "secret": ("Secret", True),
     "password": ("Passphrase", True),
     "uid": ("User id", False),
+    "privateKey": ("Private key", True),
 }
 """The parts of a secret by ccxt's names: their titles, and whether to hide them. Who wants others is left out."""
 
@@ -58,7 +59,7 @@ RECOVERY: Mapping[str, Recovery] = {
 
 
 UNPROVEN = Recovery(ClientIds.NONE, has_prefix=False)
-"""Of every other exchange: it shows our id, but nobody knows what it means if it does not, nor what its errors mean. So
+"""Of every other exchange: nobody knows what it means if it does not show an order, nor what its errors mean. So
 nothing is sent twice, and an operator finds out."""
 
 
@@ -76,6 +77,9 @@ class Exchange:
     market_orders: bool
     times_in_force: tuple[str, ...]
     calls_per_minute: int | None
+    quotes: bool
+    takes_our_id: bool
+    """Whether it gets our id as its own field for it, and shows orders with it."""
 
     @property
     def recovery(self) -> Recovery:

@@ -46,7 +46,8 @@ _REFUSALS: dict[type[Exception], str] = {
 def understood_by(exchange: Any, *, sends: bool = True, is_new_order: bool = False) -> Iterator[None]:
     """Around calls of ccxt. `sends`: whether what they write may change something at the exchange.
 
-    `is_new_order`: whether it may make an order there, of whose refusal there must be no doubt.
+    `is_new_order`: whether it may make an order there, of whose refusal there must be no doubt. Some exchanges are read
+    before it: an error of that is none of the order's.
     """
     try:
         with understood():
@@ -54,11 +55,16 @@ def understood_by(exchange: Any, *, sends: bool = True, is_new_order: bool = Fal
     except OutcomeUnknown as error:
         if isinstance(error.__context__, binascii.Error):
             raise CredentialRefused from None  # a secret that nothing can be signed with
-        raise (error if sends and written.begun else NotSent(error.reason)) from None
+        raise (error if sends and _is_sent(is_new_order=is_new_order) else NotSent(error.reason)) from None
     except (ccxt.BaseError, RequestException) as error:
-        if is_new_order and written.begun and _is_doubtful(exchange, error):
+        is_sent = _is_sent(is_new_order=is_new_order)
+        if is_new_order and is_sent and _is_doubtful(exchange, error):
             raise OutcomeUnknown(type(error).__name__) from None
-        raise _translated(exchange, error, sends=sends) from None
+        raise _translated(exchange, error, sends=sends and (is_sent or not is_new_order)) from None
+
+
+def _is_sent(*, is_new_order: bool) -> bool:
+    return written.changes if is_new_order else written.begun
 
 
 def _is_doubtful(exchange: Any, error: Exception) -> bool:

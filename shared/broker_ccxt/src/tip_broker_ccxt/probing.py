@@ -3,7 +3,8 @@
 An exchange that needs more than a market of which little is known is as one that cannot: nobody knows what it does.
 """
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Any
@@ -11,22 +12,20 @@ from urllib.parse import urlsplit
 
 import ccxt
 
-from tip_broker_ccxt.connection import OPTIONS
+from tip_broker_ccxt.connection import make_exchange
 from tip_broker_ccxt.exchanges import CREDENTIALS
 from tip_brokers.answers import MISREAD
+from tip_brokers.checked_http import READING
 
 SYMBOL, MARKET_ID = "BTC/USDT", "BTCUSDT"
 OUR_ID, THEIR_ID = "0123456789abcdef0123456789abcdef", "740123456"
 NUMBER = 70123456789
 QUANTITY, PRICE = Decimal("1.2345"), Decimal("20.06")
-ALIVE = ("NEW", "OPEN", "ACTIVE", "LIVE", "ACCEPTED", "WORKING", "PENDING", "PENDING_NEW", "PARTIAL_FILL",
-         "PARTIAL_FILLED", "PARTIAL-FILLED", "PARTIALLY_FILLED", "PENDING_CANCEL", "PENDINGCANCEL", "CANCEL_SENT",
-         "CANCEL_ALL_SENT", "CANCELING", "CANCELLING")  # fmt: skip
-"""Words of exchanges for orders that may still be filled."""
 SHOWN = ("clientOrderId", "client_order_id", "clientOrderID")
 """Under which exchanges show our id, where they do not under what it was sent as."""
-SAYS_LITTLE = {"data": [{"id": "1", "type": "spot"}]}
-"""An answer to what some exchanges request before an order."""
+SAYS_LITTLE = {"data": [{"id": "1", "type": "spot"}], "result": {"uta": 1}}
+"""An answer to what some exchanges request before an order: which of the caller's accounts, and of which kind."""
+ABOUT_ERRORS = re.compile("code|err|msg", re.IGNORECASE)
 NEEDS_MORE = (ccxt.BaseError, AssertionError, *MISREAD)
 STEPS = {
     ccxt.TICK_SIZE: ("0.0001", "0.01"),
@@ -40,42 +39,39 @@ Made = Callable[..., Any]
 
 
 class Requested(Exception):
-    """Instead of a request; with its parameters."""
+    """Instead of a request; with its parameters and its method."""
 
 
 class Anything(dict[str, Any]):
-    """An order as an exchange may show it: it has every field."""
+    """An order as an exchange may show it: every field has a number of its own, but there is nothing about an error.
 
-    def __missing__(self, _field: str) -> str:
-        return "0"
+    No such number is the sum or the difference of two others: so one that ccxt has calculated is none of them.
+    """
+
+    def __missing__(self, field: str) -> str:
+        if ABOUT_ERRORS.search(str(field)):
+            raise KeyError(field)
+        self[field] = str(3 ** len(self))
+        return str(self[field])
+
+    def get(self, field: str, _default: Any = None) -> Any:
+        return None if ABOUT_ERRORS.search(str(field)) else self[field]
 
 
-def is_tradable(name: str, *, in_sandbox: bool = False) -> bool:
-    """Whether an order is sent as it is meant, and can be recognized, read, listed and canceled afterwards."""
-    made = partial(offline, name, in_sandbox=in_sandbox)
-    try:
-        return (
-            sends_what_was_ordered(made)
-            and carries_our_id(made)
-            and lists_all_open_orders(made)
-            and names_an_order(made, "fetch_order")
-            and names_an_order(made, "cancel_order")
-            and says_how_much_is_filled(made)
-            and ends_nothing_that_lives(made)
-            and loads_markets(made)
-        )
-    except NEEDS_MORE:
-        return False
+def prepares_an_order(made: Made) -> bool:
+    return _order_request(made, None) is not None
 
 
 def sends_what_was_ordered(made: Made) -> bool:
-    """Whether quantity and price of a limit order reach the exchange as they are, not rounded nor as money, at once.
-
-    What requests something else before an order does not always send the same: it depends on the answer.
-    """
-    request = _request(partial(_order, OUR_ID), made())
-    sent = list(_numbers(request))
+    """Whether quantity and price of a limit order reach the exchange as they are: neither rounded, nor as money."""
+    sent = list(_numbers(_order_request(made, None)))
     return sent.count(QUANTITY) == 1 and sent.count(PRICE) == 1 and QUANTITY * PRICE not in sent
+
+
+def orders_by_no_reading_method(made: Made) -> bool:
+    """Whether a GET makes no order: then one that fails before an order was sent has changed nothing."""
+    request = _requested(partial(_order, None), made(str(QUANTITY)))
+    return request is not None and request[1] not in READING
 
 
 def carries_our_id(made: Made) -> bool:
@@ -83,8 +79,8 @@ def carries_our_id(made: Made) -> bool:
 
     A parameter that ccxt does not know goes as it is, which the exchange ignores: so a number must have become text.
     """
-    fields = [field for field, value in _fields(_request(partial(_order, OUR_ID), made())) if value == OUR_ID]
-    texts = [field for field, value in _fields(_request(partial(_order, NUMBER), made())) if value == str(NUMBER)]
+    fields = [field for field, value in _fields(_order_request(made, OUR_ID)) if value == OUR_ID]
+    texts = [field for field, value in _fields(_order_request(made, NUMBER)) if value == str(NUMBER)]
     is_recognized = any(_parsed_id(made(), field) == OUR_ID for field in (*fields, *SHOWN))
     return bool(fields) and fields == texts and is_recognized
 
@@ -95,30 +91,57 @@ def lists_all_open_orders(made: Made) -> bool:
     return request is not None and all(value not in (SYMBOL, MARKET_ID) for _, value in _fields(request))
 
 
-def names_an_order(made: Made, call: str) -> bool:
-    """Whether this call is about one order, by the exchange's id and our symbol."""
-    return _request(lambda exchange: getattr(exchange, call)(THEIR_ID, SYMBOL), made(THEIR_ID)) is not None
+def reads_an_order(made: Made) -> bool:
+    """Whether one order can be read by the exchange's id and our symbol."""
+    return _request(lambda exchange: exchange.fetch_order(THEIR_ID, SYMBOL), made(THEIR_ID)) is not None
+
+
+def cancels_an_order(made: Made) -> bool:
+    return _request(lambda exchange: exchange.cancel_order(THEIR_ID, SYMBOL), made(THEIR_ID)) is not None
 
 
 def says_how_much_is_filled(made: Made) -> bool:
-    """Whether that is a field of the exchange's: otherwise ccxt counts trades, which may not be there."""
-    exchange = made()
+    """Whether that is a field of the exchange's: otherwise ccxt counts trades, which may not be there, or what remains,
+    which may be nothing of an order that was canceled."""
+    exchange, shown = made(), Anything()
     exchange.safe_order = lambda order, *_: order
-    return exchange.parse_order(Anything(), exchange.market(SYMBOL)).get("filled") is not None
-
-
-def ends_nothing_that_lives(made: Made) -> bool:
-    """Whether no word for an order that may still be filled is to ccxt one for an order that has ended."""
-    exchange = made()
-    words = {spelled for word in ALIVE for spelled in (word, word.lower(), word.capitalize())}
-    return all(exchange.parse_order_status(word) in (None, "open", word) for word in words)
+    filled = exchange.parse_order(shown, exchange.market(SYMBOL)).get("filled")
+    return filled in shown.values()
 
 
 def loads_markets(made: Made) -> bool:
     """Whether it requests them, with the options that a connection has."""
-    exchange = made()
-    exchange.options = exchange.deep_extend(exchange.options, OPTIONS)
-    return _request(lambda exchange: exchange.fetch_markets(), exchange) is not None
+    return _request(lambda exchange: exchange.fetch_markets(), made()) is not None
+
+
+NEEDED: Mapping[str, Callable[[Made], bool]] = {
+    "an order needs more than a symbol, a quantity and a price, or has them in another form": prepares_an_order,
+    "the quantity or the price of an order is sent as another number": sends_what_was_ordered,
+    "a GET makes an order": orders_by_no_reading_method,
+    "open orders are listed by symbol only": lists_all_open_orders,
+    "an order cannot be read by its id": reads_an_order,
+    "an order cannot be canceled by its id": cancels_an_order,
+    "how much of an order is filled is not stated by the exchange": says_how_much_is_filled,
+    "what it trades cannot be read without more settings": loads_markets,
+}
+"""What an order needs to be sent as it is meant, and to be followed; and what is said of an exchange without it."""
+
+
+def lacking(name: str, *, in_sandbox: bool = False) -> str | None:
+    """The first thing that is needed and is not there."""
+    made = partial(offline, name, in_sandbox=in_sandbox)
+    return next((lack for lack, is_there in NEEDED.items() if not _is_seen(is_there, made)), None)
+
+
+def takes_our_id(name: str) -> bool:
+    return _is_seen(carries_our_id, partial(offline, name))
+
+
+def _is_seen(probe: Callable[[Made], bool], made: Made) -> bool:
+    try:
+        return probe(made)
+    except NEEDS_MORE:
+        return False
 
 
 def is_same_house(name: str) -> bool:
@@ -135,17 +158,26 @@ def _domains(urls: Any, own: str | None) -> set[str]:
     return {".".join(host.split(".")[-2:])} if host else set()
 
 
-def _order(our_id: str | int, exchange: Any) -> None:
-    terms = {"clientOrderId": our_id, "timeInForce": "GTC"}
+def _order(our_id: str | int | None, exchange: Any) -> None:
+    terms = {"timeInForce": "GTC"} | ({"clientOrderId": our_id} if our_id else {})
     exchange.create_order(SYMBOL, "limit", "buy", str(QUANTITY), str(PRICE), terms)
+
+
+def _order_request(made: Made, our_id: str | int | None) -> Any:
+    return _request(partial(_order, our_id), made(str(QUANTITY)))
 
 
 def _request(call: Callable[[Any], object], exchange: Any) -> Any:
     """What the call would send, or None if ccxt cannot prepare it."""
+    request = _requested(call, exchange)
+    return request[0] if request else None
+
+
+def _requested(call: Callable[[Any], object], exchange: Any) -> tuple[Any, str] | None:
     try:
         call(exchange)
     except Requested as request:
-        return request.args[0]
+        return request.args[0], request.args[1]
     except NEEDS_MORE:
         return None
     return None
@@ -176,11 +208,9 @@ def _numbers(values: Any) -> Iterator[Decimal]:
 
 def offline(name: str, wanted: str | None = None, *, in_sandbox: bool = False) -> Any:
     """An exchange that knows one market. Its first request, or the first with what is wanted in it, is `Requested`."""
-    made = getattr(ccxt, name)(dict.fromkeys(CREDENTIALS, "any"))
+    made = make_exchange(name, dict.fromkeys(CREDENTIALS, "any"))
     if in_sandbox:
         made.set_sandbox_mode(True)
-    made.number = str
-    made.options["warnOnFetchOpenOrdersWithoutSymbol"] = False
     market = made.safe_market_structure(_market(made))
     made.markets, made.markets_by_id = {SYMBOL: market}, {MARKET_ID: [market]}
     made.currencies = made.currencies_by_id = {coin: {"id": coin, "code": coin} for coin in ("BTC", "USDT")}
@@ -204,5 +234,5 @@ def _sign(
     wanted: str | None, _path: str, _api: Any = "public", method: str = "GET", params: Any = None, *_: Any
 ) -> Any:
     if wanted is None or any(str(value) == wanted for _, value in _fields(params)):
-        raise Requested(params or {})
+        raise Requested(params or {}, method)
     return {"url": "", "method": method, "body": None, "headers": None}

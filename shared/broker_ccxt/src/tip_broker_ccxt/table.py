@@ -7,39 +7,22 @@ from typing import Any
 
 import ccxt
 
-from tip_broker_ccxt.exchanges import CREDENTIALS, is_proven
-from tip_broker_ccxt.probing import is_same_house, is_tradable
+from tip_broker_ccxt.exchanges import is_proven
+from tip_broker_ccxt.left_out import required, why_left_out
+from tip_broker_ccxt.probing import is_same_house, lacking, takes_our_id
 
-NEEDED = (
-    "createOrder",
-    "createLimitOrder",
-    "cancelOrder",
-    "fetchOrder",
-    "fetchOpenOrders",
-    "fetchBalance",
-    "fetchTickers",
-    "spot",
-)
 OURS = ("GTC", "IOC", "FOK")
-OWN_ADAPTER = ("alpaca",)
 
 
 def rows() -> Iterator[dict[str, Any]]:
     """Of the exchanges that have what an adapter needs."""
     for name in ccxt.exchanges:
         exchange = getattr(ccxt, name)()
-        wanted = [part for part, required in exchange.requiredCredentials.items() if required]
-        if is_proven(name) or (name not in OWN_ADAPTER and _is_enough(exchange, wanted)):
-            yield _row(exchange, wanted)
+        if why_left_out(exchange) is None:
+            yield _row(exchange)
 
 
-def _is_enough(exchange: Any, wanted: list[str]) -> bool:
-    is_signed_with_key = "apiKey" in wanted and set(wanted) <= CREDENTIALS.keys()
-    has_all_calls = all(exchange.has.get(call) is True for call in NEEDED)
-    return is_signed_with_key and has_all_calls and is_tradable(exchange.id)
-
-
-def _row(exchange: Any, wanted: list[str]) -> dict[str, Any]:
+def _row(exchange: Any) -> dict[str, Any]:
     """Where nobody has seen what a market order or another time in force does, there are none."""
     spot = (exchange.features or {}).get("spot") or {}
     times = (spot.get("createOrder") or {}).get("timeInForce") or {}
@@ -48,15 +31,17 @@ def _row(exchange: Any, wanted: list[str]) -> dict[str, Any]:
         "id": exchange.id,
         "title": exchange.name,
         "sandbox": bool(exchange.urls.get("test")) and (known or _has_sandbox(exchange.id)),
-        "credential": wanted,
+        "credential": required(exchange),
         "market_orders": known and exchange.has.get("createMarketOrder") is True,
         "times_in_force": [time for time in OURS if time == "GTC" or (known and times.get(time))],
         "calls_per_minute": int(60_000 / exchange.rateLimit) if exchange.rateLimit else None,
+        "quotes": exchange.has.get("fetchTickers") is True,
+        "takes_our_id": known or takes_our_id(exchange.id),
     }
 
 
 def _has_sandbox(name: str) -> bool:
-    return is_same_house(name) and is_tradable(name, in_sandbox=True)
+    return is_same_house(name) and lacking(name, in_sandbox=True) is None
 
 
 def table() -> str:

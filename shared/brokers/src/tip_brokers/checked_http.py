@@ -24,6 +24,7 @@ from tip_brokers.protocol import Check, no_check
 
 ANSWER_BYTES = 8 * 2**20
 """Of one answer: on the line, and once more after decompression."""
+READING = ("GET", "HEAD")
 _PIECE_BYTES = 2**16
 
 
@@ -32,14 +33,25 @@ class AnswerTooLarge(HTTPException):
 
 
 class Written(threading.local):
-    """This thread's request: what it has to pass, and whether any of it has gone out."""
+    """This thread's request: what it has to pass, and whether any of it has gone out.
+
+    Where a library makes several requests of one, `changes` says whether one has gone out that may change something.
+    """
 
     check: Check = staticmethod(no_check)
     begun: bool = False
+    changes: bool = False
+    is_reading: bool = False
     answer_bytes: int = ANSWER_BYTES
 
     def start(self, check: Check, answer_bytes: int = ANSWER_BYTES) -> None:
-        self.check, self.begun, self.answer_bytes = check, False, answer_bytes
+        self.check, self.begun, self.changes, self.answer_bytes = check, False, False, answer_bytes
+
+    def begin(self) -> None:
+        """Whatever is not known to read may change something."""
+        self.check()
+        self.begun = True
+        self.changes |= not self.is_reading
 
 
 written = Written()
@@ -85,8 +97,7 @@ class _CheckedConnection(HTTPConnection):
     def send(self, data: Any) -> None:
         if self.sock is None:
             self.connect()
-        written.check()
-        written.begun = True
+        written.begin()
         super().send(data)
 
 
@@ -96,8 +107,7 @@ class _CheckedSecureConnection(HTTPSConnection):
     def send(self, data: Any) -> None:
         if self.sock is None:
             self.connect()
-        written.check()
-        written.begun = True
+        written.begin()
         super().send(data)
 
 
@@ -124,7 +134,11 @@ class BoundedAdapter(CheckedAdapter):
     """To connect, and for the whole answer."""
 
     def send(self, request: requests.PreparedRequest, *arguments: Any, **named: Any) -> requests.Response:
-        response = super().send(request, *arguments, **{**named, "stream": True, "timeout": self.timeouts})
+        written.is_reading = request.method in READING
+        try:
+            response = super().send(request, *arguments, **{**named, "stream": True, "timeout": self.timeouts})
+        finally:
+            written.is_reading = False
         try:
             response._content = read_whole(response)
         except AnswerTooLarge as error:
