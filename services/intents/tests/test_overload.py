@@ -129,6 +129,30 @@ def test_in_a_batch_each_order_is_refused_and_each_cancel_passes(desk: Desk) -> 
     assert results[0]["problem"]["code"] == results[2]["problem"]["code"] == "overloaded"
 
 
+def test_many_orders_of_a_batch_are_refused_by_one_read(desk: Desk, statements: list[str]) -> None:
+    """The account's, that of the first order, and that of all others."""
+    behind(desk)
+
+    results = submit_batch(desk, *[create() for _ in range(50)]).json["results"]
+
+    assert {result["problem"]["code"] for result in results} == {"overloaded"} and len(results) == 50
+    assert statements == ["intents_facts"] * 3
+
+
+def test_in_a_batch_beside_refused_orders_an_answer_is_repeated_and_what_cannot_be_read_is_named(desk: Desk) -> None:
+    commands, key = (create(), create(), create(quantity="0")), {"Idempotency-Key": "once"}
+    first = submit_batch(desk, *commands, **key).json["results"]
+    forgotten = first[0]["action"]["id"]
+    desk.execute("DELETE FROM intents.idempotency WHERE action_id = :forgotten", forgotten=forgotten)
+    behind(desk)
+
+    again = submit_batch(desk, *commands, **key).json["results"]
+
+    assert [result["status"] for result in first] == [201, 201, 422]
+    assert [result["status"] for result in again] == [503, 201, 422]
+    assert again[1]["action"]["id"] == first[1]["action"]["id"]
+
+
 @pytest.mark.parametrize("query", ["", DRY])
 def test_an_atomic_batch_with_an_order_is_refused_as_a_whole(desk: Desk, query: str) -> None:
     intent_id = desk.created(limit())["intent_id"]

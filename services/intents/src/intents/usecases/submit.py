@@ -65,11 +65,35 @@ def _each(deps: Deps, pending: Sequence[PendingSubmit], deadline: Deadline) -> l
     """After an outage the rest is not tried: each would wait for it again, and be done when nobody waits any more."""
     outcomes: list[Outcome] = []
     prices = PriceWait.of(deps, [item.submission for item in pending], deadline)
-    for item in pending:
-        last = outcomes[-1] if outcomes else None
-        is_outage = isinstance(last, Exception) and db.is_unavailable(last)
-        outcomes.append(last if last and is_outage else _outcome(deps, item, prices))
+    left = list(pending)
+    while left:
+        item, *left = left
+        outcomes.append(outcome := _outcome(deps, item, prices))
+        if isinstance(outcome, model.Overloaded) and item.facts is None:
+            left = _with_backlogs(deps, left)
+        elif isinstance(outcome, Exception) and db.is_unavailable(outcome):
+            return outcomes + [outcome for _ in left]
     return outcomes
+
+
+def _with_backlogs(deps: Deps, items: list[PendingSubmit]) -> list[PendingSubmit]:
+    """With the facts of each order that would join the backlog too: one read refuses them all.
+
+    A tenant that goes on sending batches while it is behind would else have the web processes and the database busy.
+    """
+    readable = [item.submission for item in items if isinstance(item.submission, Submission)]
+    try:
+        found = iter(load_facts_many(deps, list(map(FactsQuery.of, readable))))
+    except Exception:  # noqa: BLE001 - each finds out by itself, and what was done before it is reported
+        return items
+    facts = [next(found).facts if isinstance(item.submission, Submission) else None for item in items]
+    return [item._replace(facts=_if_behind(item, read)) for item, read in zip(items, facts, strict=True)]
+
+
+def _if_behind(item: PendingSubmit, read: model.SubmitFacts | None) -> model.SubmitFacts | None:
+    """Whatever is not refused by the backlog is decided by facts of its own time."""
+    command = item.submission.command if isinstance(item.submission, Submission) else None
+    return read if read and read.backlog and isinstance(command, (model.Create, model.Replace)) else None
 
 
 def _outcome(deps: Deps, item: PendingSubmit, prices: PriceWait) -> Outcome:
