@@ -19,11 +19,14 @@ OFFERED = {exchange.id: exchange for exchange in read_exchanges() if exchange.id
         (probing.prepares_an_order, "bitvavo"),  # it needs an operator's id
         (probing.sends_what_was_ordered, "delta"),  # it sends a number of contracts
         (probing.orders_by_no_reading_method, "deribit"),
+        (probing.sends_no_order_in_doubt, "gate"),  # it takes an account that it cannot read for a classic one
         (probing.lists_all_open_orders, "latoken"),
         (probing.reads_an_order, "zaif"),
         (probing.cancels_an_order, "indodax"),  # it wants the side too
         (probing.says_how_much_is_filled, "bitstamp"),  # ccxt counts trades
-        (probing.says_how_much_is_filled, "gate"),  # ccxt subtracts what remains
+        (probing.says_how_much_is_filled, "coinmate"),  # ccxt subtracts what remains
+        (probing.says_for_how_much_it_is, "foxbit"),  # ccxt adds what is filled
+        (probing.has_a_word_for_filled, "luno"),
         (probing.loads_markets, "coincheck"),
     ],
 )

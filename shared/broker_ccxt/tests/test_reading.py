@@ -22,11 +22,15 @@ def test_orders_that_somebody_placed_without_an_id_are_distinguished_by_the_exch
     assert shown == ["7@BTC/USDT", "8@BTC/USDT"]
 
 
-@pytest.mark.parametrize(("is_proven", "status"), [(True, "CANCELED"), (False, "WORKING")])
-def test_what_is_closed_and_not_filled_was_canceled_or_is_read_again(is_proven: bool, status: str) -> None:
+def test_what_is_closed_and_not_filled_as_a_whole_was_canceled() -> None:
     row = {**ROW, "id": "7", "status": "closed", "filled": "0.5"}
 
-    assert read_order(row, lambda id_: id_ or "", is_proven=is_proven).status == status
+    assert read_order(row, lambda id_: id_ or "").status == "CANCELED"
+
+
+def test_what_is_closed_and_does_not_say_for_how_much_it_was_is_a_broken_answer() -> None:
+    with pytest.raises(OutcomeUnknown):
+        read_order({**ROW, "id": "7", "status": "closed", "amount": None}, lambda id_: id_ or "")
 
 
 @pytest.mark.parametrize("status", ["open", "closed", "canceled"])

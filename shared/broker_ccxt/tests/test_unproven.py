@@ -1,6 +1,6 @@
 """At an exchange of which only ccxt's words are known nothing is ever sent again: an operator finds out."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -11,7 +11,7 @@ import pytest
 
 from tip_broker_ccxt.connection import make_exchange
 from tip_broker_ccxt.endings import MOST_ORDERS, SECONDS, Endings
-from tip_brokers import BrokerSettings, ClientIds, OutcomeUnknown, Refused, find
+from tip_brokers import BrokerError, BrokerSettings, ClientIds, OutcomeUnknown, Refused, find
 from tip_brokers.protocol import NewOrder, NotSent, Order, OrderStatus
 from tip_testing.loopback_exchange import KEY, SECRET, LoopbackExchange
 
@@ -86,9 +86,9 @@ def test_an_end_is_believed_when_it_is_shown_again_with_as_much_filled(account: 
         order = account.order(made.broker_order_id)
         return order.status, order.filled_quantity
 
-    assert shown() == ("WORKING", Decimal("0.5"))
+    assert shown() == ("PENDING_CANCEL", Decimal("0.5"))
     moment += SECONDS - 1
-    assert shown() == ("WORKING", Decimal("0.5"))
+    assert shown() == ("PENDING_CANCEL", Decimal("0.5"))
     moment += 1
     assert shown() == ("CANCELED", Decimal("0.5"))
 
@@ -100,9 +100,76 @@ def test_an_end_with_more_filled_than_before_is_a_new_one() -> None:
     moment += SECONDS
 
     more = replace(ended, filled_quantity=Decimal("0.5"))
-    assert endings.believed(more).status == "WORKING"
+    assert endings.believed(more).status == "PENDING_CANCEL"
     moment += SECONDS
     assert endings.believed(more).status == "CANCELED"
+
+
+@pytest.mark.parametrize("show", [Endings.believed, Endings.listed], ids=["read", "listed"])
+def test_an_end_after_which_the_order_lived_is_a_new_one(show: Callable[[Endings, Order], Order]) -> None:
+    moment = 0.0
+    endings, ended = Endings(lambda: moment), replace(WORKING, status=OrderStatus.CANCELED)
+    endings.believed(ended)
+    show(endings, WORKING)
+    moment += SECONDS
+
+    assert endings.believed(ended).status == "PENDING_CANCEL"
+
+
+def test_an_order_that_is_listed_as_open_has_not_ended_whatever_is_said_of_it(
+    account: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KuCoin is read so while a cancel is under way."""
+    account.create(ORDER)
+    fetch = ccxt.okx.fetch_open_orders
+    monkeypatch.setattr(ccxt.okx, "fetch_open_orders", lambda okx: [{**fetch(okx)[0], "status": "canceled"}])
+
+    assert [order.status for order in account.open_orders()] == ["PENDING_CANCEL"]
+
+
+def test_an_order_that_the_exchange_forgets_after_its_end_has_ended(
+    account: Any, connection: Any, exchange: LoopbackExchange
+) -> None:
+    moment = 0.0
+    connection.endings = Endings(lambda: moment)
+    made = account.create(ORDER)
+    account.cancel(made.broker_order_id)
+    account.order(made.broker_order_id)
+    exchange.book.orders.clear()
+
+    assert account.order(made.broker_order_id) is None
+    moment += SECONDS
+    assert account.order(made.broker_order_id).status == "CANCELED"
+
+
+def test_an_answer_about_an_order_that_nobody_can_read_says_nothing_of_it(
+    account: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = account.create(ORDER)
+    fetch = ccxt.okx.fetch_order
+    monkeypatch.setattr(ccxt.okx, "fetch_order", lambda *given: {**fetch(*given), "filled": None})
+
+    assert account.order(made.broker_order_id) is None
+
+
+def test_a_reading_that_was_not_answered_is_no_answer(
+    account: Any, exchange: LoopbackExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = account.create(ORDER)
+    monkeypatch.setattr(exchange, "_answer", lambda request: setattr(request, "close_connection", True))
+
+    with pytest.raises(BrokerError):
+        account.order(made.broker_order_id)
+
+
+@pytest.mark.parametrize(("missing", "figure"), [("accFillSz", "filled"), ("sz", "amount")])
+def test_what_an_exchange_does_not_state_is_not_made_up(missing: str, figure: str) -> None:
+    """ccxt takes an order that is closed for filled as a whole, and what is filled for what was ordered."""
+    row = {"ordId": "1", "state": "filled", "side": "buy", "sz": "2", "accFillSz": "1", "instId": "BTC-USDT"}
+    row.pop(missing)
+
+    assert make_exchange("okx", {}).parse_order(row)[figure] is None
+    assert ccxt.okx().parse_order(row)[figure] is not None
 
 
 def test_of_ends_only_so_many_are_kept() -> None:
@@ -111,6 +178,11 @@ def test_of_ends_only_so_many_are_kept() -> None:
         endings.believed(replace(WORKING, broker_order_id=str(number), status=OrderStatus.CANCELED))
 
     assert len(endings._shown) == MOST_ORDERS
+
+
+@pytest.mark.parametrize("word", ["PartiallyFilledCanceled", "PARTIALLY_CANCELED"])
+def test_what_was_canceled_after_a_part_of_it_was_filled_has_ended(word: str) -> None:
+    assert make_exchange("bybit", {}).parse_order_status(word) == "canceled"
 
 
 @pytest.mark.parametrize("word", ["PENDING_CANCEL", "partially-filled", "Cancelling"])

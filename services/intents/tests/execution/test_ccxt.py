@@ -197,6 +197,7 @@ def test_an_order_at_an_exchange_that_nothing_proves_is_filled_and_another_cance
     at_unproven.reaches(resting, "PARTIALLY_FILLED")
     at_unproven.desk.created(cancel(resting["intent_id"]))
     assert at_unproven.reaches(resting, "CANCELED")["filled_quantity"] == "0.25"
+    assert at_unproven.exchange.book.cancels == 1
 
 
 @pytest.mark.parametrize("coin", ["CUT", "MANY"])

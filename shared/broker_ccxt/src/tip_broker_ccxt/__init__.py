@@ -53,7 +53,7 @@ def _capabilities(exchange: Exchange) -> Capabilities:
         exchange.recovery.client_ids,
         kinds=kinds,
         replacement=Replacement.NONE,
-        quotes=exchange.quotes,
+        quotes=True,
         fractions=True,
         symbols=_SYMBOLS,
         calls_per_minute=exchange.calls_per_minute,

@@ -148,10 +148,20 @@ class CcxtAccount:
     def order(self, broker_order_id: str) -> Order | None:
         if not reading.is_ours(broker_order_id):
             return None
-        order = self._one(lambda ccxt: ccxt.fetch_order(*reading.parts(broker_order_id)))
-        if order is None or self._connection.exchange.is_proven:
-            return order
-        return self._connection.endings.believed(order)
+        if self._connection.exchange.is_proven:
+            return self._one(lambda ccxt: ccxt.fetch_order(*reading.parts(broker_order_id)))
+        order, endings = self._answered(broker_order_id), self._connection.endings
+        return endings.believed(order) if order else endings.remembered(broker_order_id)
+
+    def _answered(self, broker_order_id: str) -> Order | None:
+        """What is answered and cannot be read says nothing: the account's other orders are read all the same."""
+        ccxt = self._connection.object_for(self._secret)
+        try:
+            return self._one(lambda ccxt: ccxt.fetch_order(*reading.parts(broker_order_id)))
+        except (OutcomeUnknown, Refused):
+            if ccxt.last_json_response is None:
+                raise
+            return None
 
     def _one(self, read: Callable[[Any], Any]) -> Order | None:
         try:
@@ -170,11 +180,11 @@ class CcxtAccount:
     def _readable(self, row: Any) -> Order | None:
         """One that cannot be read is left out, lest it hides the others; if it is ours, it is read by itself."""
         with suppress(OutcomeUnknown):
-            return self._shown(row)
+            return self._connection.endings.listed(self._shown(row))
         return None
 
     def _shown(self, row: Any) -> Order:
-        return reading.read_order(row, self._ours, is_proven=self._connection.exchange.is_proven)
+        return reading.read_order(row, self._ours)
 
     def orders(self, after: datetime) -> Iterable[Order]:
         """Open ones: few exchanges list the others without a symbol."""

@@ -13,9 +13,9 @@ import ccxt
 
 from tip_broker_ccxt.account import CcxtAccount
 from tip_broker_ccxt.endings import Endings
-from tip_broker_ccxt.exchanges import CREDENTIALS, Exchange
+from tip_broker_ccxt.exchanges import CREDENTIALS, Exchange, is_proven
 from tip_broker_ccxt.failures import understood_by
-from tip_broker_ccxt.statuses import with_words_for_living
+from tip_broker_ccxt.statuses import with_known_words, with_own_figures
 from tip_brokers.answers import MISREAD
 from tip_brokers.checked_http import bounded_session, written
 from tip_brokers.description import BrokerSettings
@@ -25,7 +25,8 @@ MARKETS_SECONDS, RETRY_SECONDS, LOADING_SECONDS = 3600.0, 60.0, 0.5
 MARKETS_READ_SECONDS, MARKETS_BYTES = 10.0, 64 * 2**20
 MOST_OBJECTS = 8  # in one thread
 OPTIONS = {"defaultType": "spot", "fetchCurrencies": False, "fetchMargins": False,
-           "warnOnFetchOpenOrdersWithoutSymbol": False, "fetchOrder": {"acknowledged": True}}  # fmt: skip
+           "warnOnFetchOpenOrdersWithoutSymbol": False, "fetchOrder": {"acknowledged": True}, "uta": False,
+           "enableUnifiedAccount": True, "enableUnifiedMargin": False}  # fmt: skip
 logging.getLogger("ccxt").setLevel(logging.WARNING)  # below that it logs requests with their keys
 
 
@@ -42,8 +43,9 @@ def make_exchange(name: str, secret: Mapping[str, str], **named: Any) -> Any:
     _keep_to_spot(made.options.get("fetchMarkets"))
     made.enableLastJsonResponse = True
     made.number = str  # amounts are decimals, not floats
-    if hasattr(made, "parse_order_status"):
-        made.parse_order_status = with_words_for_living(made.parse_order_status)
+    if not is_proven(name):
+        made.safe_order = with_own_figures(made.safe_order)
+        made.parse_order_status = with_known_words(getattr(made, "parse_order_status", str))
     return made
 
 

@@ -1,9 +1,10 @@
 """Orders that an exchange shows as ended before they are filled: believed when it has shown so for a while."""
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from decimal import Decimal
+from typing import NamedTuple
 
 from tip_brokers.protocol import OPEN, Order, OrderStatus
 
@@ -11,26 +12,49 @@ SECONDS = 5.0
 MOST_ORDERS = 10_000
 
 
+class Shown(NamedTuple):
+    since: float
+    order: Order
+
+
 class Endings:
     """Some exchanges call an order canceled as soon as that was requested, while it may still be filled.
 
-    So an end counts when it is shown again later, with as much filled. Until then the order is working.
+    So an end counts when it has been shown for a while, with as much filled. Until then the order is being canceled.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._shown: dict[str, tuple[float, Decimal]] = {}
+        self._shown: dict[str, Shown] = {}
+        self._lock = threading.Lock()
 
     def believed(self, order: Order) -> Order:
-        if order.status in OPEN or order.status is OrderStatus.FILLED:
-            return order
-        return order if self._has_stood(order) else replace(order, status=OrderStatus.WORKING)
+        """The order as it is known to stand."""
+        with self._lock:
+            before = self._shown.pop(order.broker_order_id, None)
+            if order.status in OPEN or order.status is OrderStatus.FILLED:
+                return order
+            is_same = before is not None and before.order.filled_quantity == order.filled_quantity
+            shown = before if before and is_same else Shown(self._now(), order)
+            self._keep(shown)
+            return order if self._has_stood(shown) else replace(order, status=OrderStatus.PENDING_CANCEL)
 
-    def _has_stood(self, order: Order) -> bool:
-        since, filled = self._shown.get(order.broker_order_id, (self._now(), order.filled_quantity))
-        if filled != order.filled_quantity:
-            since = self._now()
-        self._shown[order.broker_order_id] = (since, order.filled_quantity)
+    def listed(self, order: Order) -> Order:
+        """The same of an order in the listing of open ones: there nothing has ended."""
+        with self._lock:
+            self._shown.pop(order.broker_order_id, None)
+        return order if order.status in OPEN else replace(order, status=OrderStatus.PENDING_CANCEL)
+
+    def remembered(self, broker_order_id: str) -> Order | None:
+        """An order that the exchange does not have any more, and last showed as ended: some forget such orders."""
+        with self._lock:
+            shown = self._shown.get(broker_order_id)
+            return shown.order if shown and self._has_stood(shown) else None
+
+    def _has_stood(self, shown: Shown) -> bool:
+        return self._now() - shown.since >= SECONDS
+
+    def _keep(self, shown: Shown) -> None:
+        self._shown[shown.order.broker_order_id] = shown
         if len(self._shown) > MOST_ORDERS:
-            self._shown.pop(next(iter(self._shown)), None)
-        return self._now() - since >= SECONDS
+            del self._shown[next(iter(self._shown))]

@@ -77,7 +77,6 @@ class Exchange:
     market_orders: bool
     times_in_force: tuple[str, ...]
     calls_per_minute: int | None
-    quotes: bool
     takes_our_id: bool
     """Whether it gets our id as its own field for it, and shows orders with it."""
 

@@ -8,7 +8,15 @@ import ccxt
 from tip_broker_ccxt.exchanges import CREDENTIALS, is_proven
 from tip_broker_ccxt.probing import lacking
 
-NEEDED = ("createOrder", "createLimitOrder", "cancelOrder", "fetchOrder", "fetchOpenOrders", "fetchBalance")
+NEEDED = (
+    "createOrder",
+    "createLimitOrder",
+    "cancelOrder",
+    "fetchOrder",
+    "fetchOpenOrders",
+    "fetchBalance",
+    "fetchTickers",
+)
 OWN_ADAPTER = ("alpaca",)
 HEAD = """# Exchanges of ccxt that are not offered
 

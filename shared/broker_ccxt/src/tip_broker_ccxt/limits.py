@@ -25,7 +25,11 @@ def check_limits(exchange: Any, order: NewOrder) -> None:
 
 def _check_digits(name: str, value: Decimal, symbol: str, rounded: Callable[[str, str | None], str]) -> None:
     """ccxt rounds by the exchange's own rule: what that would change is not sent."""
-    if Decimal(rounded(symbol, plain(value))) != value:
+    try:
+        sent = Decimal(rounded(symbol, plain(value)))
+    except AssertionError:  # ccxt's, of a market without steps
+        raise Refused("PRECISION", f"The exchange does not say how many digits it takes for {symbol}.") from None
+    if sent != value:
         raise Refused("PRECISION", f"Its {name} has more digits than the exchange takes for {symbol}.")
 
 

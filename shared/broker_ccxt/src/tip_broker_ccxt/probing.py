@@ -3,6 +3,7 @@
 An exchange that needs more than a market of which little is known is as one that cannot: nobody knows what it does.
 """
 
+import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
@@ -17,6 +18,9 @@ from tip_broker_ccxt.exchanges import CREDENTIALS
 from tip_brokers.answers import MISREAD
 from tip_brokers.checked_http import READING
 
+DONE = ("FILLED", "Filled", "filled", "FULLY_FILLED", "FILLED_FULLY", "fulfilled", "CLOSED", "Closed", "DONE", "done",
+        "COMPLETED", "completed", "executed", "deal", "SUCCESS", *map(str, range(10)))  # fmt: skip
+"""Words of exchanges for orders that are filled."""
 SYMBOL, MARKET_ID = "BTC/USDT", "BTCUSDT"
 OUR_ID, THEIR_ID = "0123456789abcdef0123456789abcdef", "740123456"
 NUMBER = 70123456789
@@ -45,13 +49,13 @@ class Requested(Exception):
 class Anything(dict[str, Any]):
     """An order as an exchange may show it: every field has a number of its own, but there is nothing about an error.
 
-    No such number is the sum or the difference of two others: so one that ccxt has calculated is none of them.
+    The numbers are drawn by the fields' names: one that ccxt has calculated of them is none of them.
     """
 
     def __missing__(self, field: str) -> str:
         if ABOUT_ERRORS.search(str(field)):
             raise KeyError(field)
-        self[field] = str(3 ** len(self))
+        self[field] = str(int(hashlib.sha256(str(field).encode()).hexdigest()[:12], 16))
         return str(self[field])
 
     def get(self, field: str, _default: Any = None) -> Any:
@@ -103,10 +107,49 @@ def cancels_an_order(made: Made) -> bool:
 def says_how_much_is_filled(made: Made) -> bool:
     """Whether that is a field of the exchange's: otherwise ccxt counts trades, which may not be there, or what remains,
     which may be nothing of an order that was canceled."""
-    exchange, shown = made(), Anything()
+    return _is_own_field(made, "filled")
+
+
+def says_for_how_much_it_is(made: Made) -> bool:
+    return _is_own_field(made, "amount")
+
+
+def _is_own_field(made: Made, figure: str) -> bool:
+    exchange, shown = made(), Anything(order_configuration={"limit_limit_gtc": Anything()})
     exchange.safe_order = lambda order, *_: order
-    filled = exchange.parse_order(shown, exchange.market(SYMBOL)).get("filled")
-    return filled in shown.values()
+    found = exchange.parse_order(shown, exchange.market(SYMBOL)).get(figure)
+    return any(found == value for _, value in _fields(shown))
+
+
+def has_a_word_for_filled(made: Made) -> bool:
+    """Or a number. What ccxt does not know it repeats: so without one no order would ever end."""
+    exchange = made()
+    return any(exchange.parse_order_status(word) == "closed" for word in DONE)
+
+
+def sends_no_order_in_doubt(made: Made) -> bool:
+    """Whether an order is not sent if what is read before it, as which account it is for, fails or says nothing."""
+    return not any(_sends_after(made, reading) for reading in (_fail, _say_nothing))
+
+
+def _sends_after(made: Made, read: Callable[[], Any]) -> bool:
+    exchange, readings = made(str(QUANTITY)), []
+
+    def fetch(*_: Any, **__: Any) -> Any:
+        readings.append(1)
+        return read()
+
+    exchange.fetch = fetch
+    is_sent = _request(partial(_order, None), exchange) is not None
+    return is_sent and bool(readings)
+
+
+def _fail() -> Any:
+    raise ccxt.NetworkError
+
+
+def _say_nothing() -> Any:
+    return {}
 
 
 def loads_markets(made: Made) -> bool:
@@ -118,10 +161,13 @@ NEEDED: Mapping[str, Callable[[Made], bool]] = {
     "an order needs more than a symbol, a quantity and a price, or has them in another form": prepares_an_order,
     "the quantity or the price of an order is sent as another number": sends_what_was_ordered,
     "a GET makes an order": orders_by_no_reading_method,
+    "an order is sent although what is read before it failed": sends_no_order_in_doubt,
     "open orders are listed by symbol only": lists_all_open_orders,
     "an order cannot be read by its id": reads_an_order,
     "an order cannot be canceled by its id": cancels_an_order,
     "how much of an order is filled is not stated by the exchange": says_how_much_is_filled,
+    "for how much an order is, is not stated by the exchange": says_for_how_much_it_is,
+    "no word of the exchange is known by which an order has ended": has_a_word_for_filled,
     "what it trades cannot be read without more settings": loads_markets,
 }
 """What an order needs to be sent as it is meant, and to be followed; and what is said of an exchange without it."""

@@ -36,8 +36,7 @@ def is_ours(broker_order_id: str) -> bool:
     return _AT in broker_order_id
 
 
-def read_order(row: Any, ours: Ours, *, is_proven: bool = True) -> Order:
-    """`is_proven`: whether somebody has looked into what the exchange's words mean, and how they count."""
+def read_order(row: Any, ours: Ours) -> Order:
     with understood():
         amount, filled = parse_decimal(row["amount"]), _known(parse_decimal(row["filled"]))
         symbol = parse_word(row["symbol"])
@@ -46,7 +45,7 @@ def read_order(row: Any, ours: Ours, *, is_proven: bool = True) -> Order:
         return Order(
             client_order_id=parse_word(ours(row.get("clientOrderId")) or broker_order_id),
             broker_order_id=broker_order_id,
-            status=_status(row, amount, filled, is_proven=is_proven),
+            status=_status(row, amount, filled),
             symbol=symbol,
             order_side=parse_word(row["side"]).upper(),
             kind="Limit" if row.get("type") == "limit" else "Market",
@@ -77,22 +76,19 @@ def read_created(row: Any, order: NewOrder, ours: Ours) -> Order:
     return shown if stated.get("clientOrderId") else replace(shown, client_order_id=order.client_order_id)
 
 
-def _status(row: Any, amount: Decimal | None, filled: Decimal, *, is_proven: bool) -> OrderStatus:
-    """What is closed and not filled whole has ended otherwise: the rest was canceled. An unknown word ends nothing.
-
-    Where nothing is proven, it may as well be filled in a way that ccxt does not count: it is read again.
-    """
+def _status(row: Any, amount: Decimal | None, filled: Decimal) -> OrderStatus:
+    """What is closed and not filled whole has ended otherwise: the rest was canceled. An unknown word ends nothing."""
     status = STATUSES.get(row.get("status"), OrderStatus.WORKING)
-    if status is OrderStatus.FILLED and amount is not None and filled < amount:
-        return OrderStatus.CANCELED if is_proven else OrderStatus.WORKING
+    if status is OrderStatus.FILLED and filled < _known(amount):
+        return OrderStatus.CANCELED
     return status
 
 
-def _known(filled: Decimal | None) -> Decimal:
+def _known(figure: Decimal | None) -> Decimal:
     """An order that does not say how much of it is filled is not one of which nothing is."""
-    if filled is None:
+    if figure is None:
         raise ValueError
-    return filled
+    return figure
 
 
 def _moment(milliseconds: Any) -> datetime:

@@ -1,4 +1,4 @@
-"""Exchanges' words for orders that may still be filled. To ccxt some of them are words for orders that have ended."""
+"""Where ccxt is wrong about how an order stands: some that live have ended to it, some that were canceled are open."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,13 +7,28 @@ ALIVE = frozenset(
     ("NEW", "OPEN", "ACTIVE", "LIVE", "ACCEPTED", "WORKING", "PENDING", "PENDING_NEW", "PARTIAL_FILL", "PARTIAL_FILLED",
      "PARTIALLY_FILLED", "PENDING_CANCEL", "PENDINGCANCEL", "CANCEL_SENT", "CANCEL_ALL_SENT", "CANCELING", "CANCELLING")
 )  # fmt: skip
+CANCELED_IN_PART = frozenset(
+    ("PARTIALLYFILLEDCANCELED", "PARTIALLY_FILLED_CANCELED", "PARTIALLY_CANCELED", "PARTIALLY_CANCELLED",
+     "PARTIAL_CANCELED", "PARTIAL_CANCELLED")
+)  # fmt: skip
 
 
-def with_words_for_living(parse: Callable[..., Any]) -> Callable[..., Any]:
-    """ccxt's reading of an exchange's word, which ends nothing that lives."""
+def with_known_words(parse: Callable[..., Any]) -> Callable[..., Any]:
+    """ccxt's reading of an exchange's word for how an order stands, corrected."""
 
     def parsed(word: Any, *more: Any) -> Any:
-        lives = isinstance(word, str) and word.upper().replace("-", "_") in ALIVE
-        return "open" if lives else parse(word, *more)
+        known = word.upper().replace("-", "_") if isinstance(word, str) else ""
+        if known in ALIVE:
+            return "open"
+        return "canceled" if known in CANCELED_IN_PART else parse(word, *more)
 
     return parsed
+
+
+def with_own_figures(complete: Callable[..., Any]) -> Callable[..., Any]:
+    """ccxt's completion of an order, without what it makes up: a quantity of what is filled, and the reverse."""
+
+    def completed(order: Any, *more: Any) -> Any:
+        return {**complete(order, *more), "amount": order.get("amount"), "filled": order.get("filled")}
+
+    return completed

@@ -35,7 +35,6 @@ def _row(exchange: Any) -> dict[str, Any]:
         "market_orders": known and exchange.has.get("createMarketOrder") is True,
         "times_in_force": [time for time in OURS if time == "GTC" or (known and times.get(time))],
         "calls_per_minute": int(60_000 / exchange.rateLimit) if exchange.rateLimit else None,
-        "quotes": exchange.has.get("fetchTickers") is True,
         "takes_our_id": known or takes_our_id(exchange.id),
     }
 

@@ -248,6 +248,8 @@ def _cancel(dispatch: Dispatch) -> Verdict:
         broker.cancel(target, current.check)
     except Refused as refusal:
         order = _query(lambda: broker.order(target))
+        if order and order.status is OrderStatus.PENDING_CANCEL:
+            return OrderFound(order)
         return Rejected(refusal.code, refusal.message, (order,) if order else ())
     crashpoints.reach("executor.after_send")
     order = _query(lambda: broker.order(target))

@@ -52,6 +52,8 @@ class Book:
     uid: int = UID
     orders: list[Order] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    cancels: int = 0
+    """How many were requested."""
     lose_next: bool = False
     """Whether the next order is lost on its way: nothing is done, and nobody answers."""
 
@@ -83,6 +85,7 @@ class Book:
 
     def cancel(self, order_id: int) -> Order:
         with self.lock:
+            self.cancels += 1
             order = self.by_id(order_id)
             if order.status != "open":
                 raise Refusal("absent")
