@@ -132,6 +132,17 @@ def test_what_was_sent_stays_sent_whatever_the_next_query_meets(verb, error):
     assert len(market.sent) == 1
 
 
+@pytest.mark.parametrize("status", [OrderStatus.PENDING_CANCEL, OrderStatus.WORKING])
+def test_a_cancel_that_is_refused_while_one_is_under_way_is_not_reported_as_refused(status):
+    there = shown("b1", status=status)
+    market = Market({"b1": there}, errors={"cancel": Refused("ORDER_NOT_FOUND", "is being canceled")})
+
+    found = run(market, command(type="CANCEL", broker_order_id="b1"))
+
+    refused = Rejected("ORDER_NOT_FOUND", "is being canceled", (there,))
+    assert found == (OrderFound(there) if status is OrderStatus.PENDING_CANCEL else refused)
+
+
 def replacing(total: str, *known: KnownOrder) -> LeasedCommand:
     return command(type="REPLACE", broker_order_id="b2", quantity=total, orders=known)
 
