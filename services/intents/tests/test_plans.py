@@ -30,6 +30,7 @@ ENTERED_BY = {
     "broker_account_pkey": {"account_id"},
     "broker_login_pkey": {"account_id", "credential"},
     "broker_order_intent_idx": {"intent_id"},
+    "broker_order_unended_idx": {"account_id"},
     "broker_order_pkey": {"account_id", "client_order_id"},
     "credential_account_id_created_at_id_idx": {"account_id"},
     "day_equity_pkey": {"account_id"},

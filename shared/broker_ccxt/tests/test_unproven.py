@@ -142,14 +142,34 @@ def test_an_order_that_the_exchange_forgets_after_its_end_has_ended(
     assert account.order(made.broker_order_id).status == "CANCELED"
 
 
-def test_an_answer_about_an_order_that_nobody_can_read_says_nothing_of_it(
-    account: Any, monkeypatch: pytest.MonkeyPatch
+def test_an_answer_about_an_order_that_nobody_can_read_is_not_its_end(
+    account: Any, connection: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    moment = 0.0
+    connection.endings = Endings(lambda: moment)
     made = account.create(ORDER)
+    account.cancel(made.broker_order_id)
+    account.order(made.broker_order_id)
+    moment += SECONDS
     fetch = ccxt.okx.fetch_order
     monkeypatch.setattr(ccxt.okx, "fetch_order", lambda *given: {**fetch(*given), "filled": None})
 
-    assert account.order(made.broker_order_id) is None
+    with pytest.raises(OutcomeUnknown, match="broken_answer"):
+        account.order(made.broker_order_id)
+
+
+def test_an_end_is_not_believed_of_an_order_that_is_listed_as_open(
+    account: Any, connection: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moment = 0.0
+    connection.endings = Endings(lambda: moment)
+    made = account.create(ORDER)
+    fetch = ccxt.okx.fetch_order
+    monkeypatch.setattr(ccxt.okx, "fetch_order", lambda *given: {**fetch(*given), "status": "canceled"})
+
+    for _ in range(3):
+        assert account.order(made.broker_order_id).status in ("PENDING_CANCEL", "WORKING")
+        moment += SECONDS
 
 
 def test_a_reading_that_was_not_answered_is_no_answer(
@@ -185,11 +205,13 @@ def test_what_was_canceled_after_a_part_of_it_was_filled_has_ended(word: str) ->
     assert make_exchange("bybit", {}).parse_order_status(word) == "canceled"
 
 
-@pytest.mark.parametrize("word", ["PENDING_CANCEL", "partially-filled", "Cancelling"])
-def test_a_word_for_an_order_that_lives_ends_nothing(word: str) -> None:
+@pytest.mark.parametrize(
+    ("word", "meaning"), [("PENDING_CANCEL", "canceling"), ("partially-filled", "open"), ("Cancelling", "canceling")]
+)
+def test_a_word_for_an_order_that_lives_ends_nothing(word: str, meaning: str) -> None:
     """To ccxt the first is one for an order that was canceled."""
     assert ccxt.toobit().parse_order_status("PENDING_CANCEL") == "canceled"
-    assert make_exchange("toobit", {}).parse_order_status(word) == "open"
+    assert make_exchange("toobit", {}).parse_order_status(word) == meaning
     assert make_exchange("toobit", {}).parse_order_status("CANCELED") == "canceled"
 
 

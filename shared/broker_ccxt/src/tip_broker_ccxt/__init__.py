@@ -18,8 +18,6 @@ ACCOUNT = CredentialField(
     "account", "Name of the account at the exchange, the same for all its keys", required=False, secret=False
 )
 """Without it the exchange's own user id is the name, or else the key: then another key is another account."""
-LONG = ("secret", "privateKey")
-"""Parts that may have lines."""
 _SYMBOLS = SymbolForm(r"[A-Z0-9]+/[A-Z0-9]+", "BTC/USDT")
 
 
@@ -41,7 +39,9 @@ def _described(exchange: Exchange) -> BrokerDescription:
 
 def _field(name: str) -> CredentialField:
     title, secret = CREDENTIALS[name]
-    return CredentialField(name, title, longest=4096, pattern=r"[\n -~]+" if name in LONG else r"[!-~]+", secret=secret)
+    return CredentialField(
+        name, title, longest=4096, pattern=r"[\n -~]+" if name == "secret" else r"[!-~]+", secret=secret
+    )
 
 
 def _capabilities(exchange: Exchange) -> Capabilities:

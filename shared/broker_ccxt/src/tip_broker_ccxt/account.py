@@ -17,6 +17,7 @@ from tip_brokers.answers import plain, timestamp
 from tip_brokers.checked_http import written
 from tip_brokers.client_ids import ClientIds
 from tip_brokers.protocol import (
+    OPEN,
     Balance,
     Change,
     Check,
@@ -24,6 +25,7 @@ from tip_brokers.protocol import (
     Execution,
     NewOrder,
     Order,
+    OrderStatus,
     OrderUpdate,
     OutcomeUnknown,
     Position,
@@ -148,20 +150,16 @@ class CcxtAccount:
     def order(self, broker_order_id: str) -> Order | None:
         if not reading.is_ours(broker_order_id):
             return None
-        if self._connection.exchange.is_proven:
-            return self._one(lambda ccxt: ccxt.fetch_order(*reading.parts(broker_order_id)))
-        order, endings = self._answered(broker_order_id), self._connection.endings
-        return endings.believed(order) if order else endings.remembered(broker_order_id)
+        order = self._one(lambda ccxt: ccxt.fetch_order(*reading.parts(broker_order_id)))
+        return order if self._connection.exchange.is_proven else self._believed(order, broker_order_id)
 
-    def _answered(self, broker_order_id: str) -> Order | None:
-        """What is answered and cannot be read says nothing: the account's other orders are read all the same."""
-        ccxt = self._connection.object_for(self._secret)
-        try:
-            return self._one(lambda ccxt: ccxt.fetch_order(*reading.parts(broker_order_id)))
-        except (OutcomeUnknown, Refused):
-            if ccxt.last_json_response is None:
-                raise
-            return None
+    def _believed(self, order: Order | None, broker_order_id: str) -> Order | None:
+        """An end that was shown for a while, of an order that is not listed as open."""
+        endings = self._connection.endings
+        shown = endings.believed(order) if order else endings.remembered(broker_order_id)
+        if shown is None or shown.status in OPEN or shown.status is OrderStatus.FILLED:
+            return shown
+        return next((other for other in self.open_orders() if other.broker_order_id == broker_order_id), shown)
 
     def _one(self, read: Callable[[Any], Any]) -> Order | None:
         try:

@@ -15,7 +15,6 @@ CREDENTIALS = {
     "secret": ("Secret", True),
     "password": ("Passphrase", True),
     "uid": ("User id", False),
-    "privateKey": ("Private key", True),
 }
 """The parts of a secret by ccxt's names: their titles, and whether to hide them. Who wants others is left out."""
 

@@ -17,7 +17,10 @@ NEEDED = (
     "fetchBalance",
     "fetchTickers",
 )
-OWN_ADAPTER = ("alpaca",)
+KNOWN = {
+    "alpaca": "has an adapter of its own",
+    "coinbaseexchange": "an order that was canceled cannot be read any more",
+}
 HEAD = """# Exchanges of ccxt that are not offered
 
 Made by `python -m tip_broker_ccxt.left_out` from the library, whose requests it looks at without sending them; a test
@@ -36,8 +39,8 @@ def why_left_out(exchange: Any) -> str | None:
 
 
 def _lacking_by_its_words(exchange: Any) -> str | None:
-    if exchange.id in OWN_ADAPTER:
-        return "has an adapter of its own"
+    if exchange.id in KNOWN:
+        return KNOWN[exchange.id]
     if exchange.has.get("spot") is not True:
         return "trades no spot"
     wanted = required(exchange)

@@ -6,11 +6,13 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from tip_broker_ccxt.statuses import CANCELING
 from tip_brokers.answers import parse_decimal, parse_price, parse_word, understood
 from tip_brokers.protocol import Balance, NewOrder, Order, OrderStatus, Position, Quote
 
 STATUSES = {
     "open": OrderStatus.WORKING,
+    CANCELING: OrderStatus.PENDING_CANCEL,
     "closed": OrderStatus.FILLED,
     "canceled": OrderStatus.CANCELED,
     "expired": OrderStatus.EXPIRED,

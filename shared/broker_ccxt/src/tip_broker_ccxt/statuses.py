@@ -5,7 +5,12 @@ from typing import Any
 
 ALIVE = frozenset(
     ("NEW", "OPEN", "ACTIVE", "LIVE", "ACCEPTED", "WORKING", "PENDING", "PENDING_NEW", "PARTIAL_FILL", "PARTIAL_FILLED",
-     "PARTIALLY_FILLED", "PENDING_CANCEL", "PENDINGCANCEL", "CANCEL_SENT", "CANCEL_ALL_SENT", "CANCELING", "CANCELLING")
+     "PARTIALLY_FILLED")
+)  # fmt: skip
+CANCELING = "canceling"
+BEING_CANCELED = frozenset(
+    ("PENDING_CANCEL", "PENDINGCANCEL", "CANCEL_SENT", "CANCEL_ALL_SENT", "CANCELING", "CANCELLING", "CANCEL_QUEUED",
+     "CANCEL_REQUESTED")
 )  # fmt: skip
 CANCELED_IN_PART = frozenset(
     ("PARTIALLYFILLEDCANCELED", "PARTIALLY_FILLED_CANCELED", "PARTIALLY_CANCELED", "PARTIALLY_CANCELLED",
@@ -18,8 +23,8 @@ def with_known_words(parse: Callable[..., Any]) -> Callable[..., Any]:
 
     def parsed(word: Any, *more: Any) -> Any:
         known = word.upper().replace("-", "_") if isinstance(word, str) else ""
-        if known in ALIVE:
-            return "open"
+        if known in ALIVE or known in BEING_CANCELED:
+            return "open" if known in ALIVE else CANCELING
         return "canceled" if known in CANCELED_IN_PART else parse(word, *more)
 
     return parsed

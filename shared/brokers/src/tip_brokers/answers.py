@@ -11,6 +11,7 @@ from typing import Any
 
 from tip_brokers.protocol import OutcomeUnknown
 
+BROKEN_ANSWER = "broken_answer"
 LONGEST_WORD = 256  # of an id or a symbol
 LONGEST_REASON = 200
 LARGEST_EXPONENT = 30  # of a number, either way: written out, a larger one is mostly zeros
@@ -26,7 +27,7 @@ class understood:  # noqa: N801 - reads as a word of the language
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, MISREAD):
-            raise OutcomeUnknown("broken_answer") from None
+            raise OutcomeUnknown(BROKEN_ANSWER) from None
 
 
 def parse(content: str | bytes) -> Any:

@@ -8,6 +8,7 @@ import requests
 from requests import exceptions
 from urllib3.exceptions import ReadTimeoutError
 
+from tip_brokers.answers import BROKEN_ANSWER
 from tip_brokers.checked_http import AnswerTooLarge, CheckedAdapter, read_whole, written
 from tip_brokers.protocol import BrokerError, Check, NotSent, OutcomeUnknown, Unreachable, no_check
 
@@ -76,4 +77,4 @@ def _failure(error: exceptions.RequestException) -> BrokerError:
 def _reason(error: exceptions.RequestException) -> str:
     if isinstance(error, exceptions.Timeout) or (error.args and isinstance(error.args[0], ReadTimeoutError)):
         return "timeout"
-    return "connection_lost" if isinstance(error, exceptions.ConnectionError) else "broken_answer"
+    return "connection_lost" if isinstance(error, exceptions.ConnectionError) else BROKEN_ANSWER

@@ -23,14 +23,17 @@ from tip_brokers import (
     ListingTooLong,
     Order,
     OrderStatus,
+    OutcomeUnknown,
     Refused,
 )
+from tip_brokers.answers import BROKEN_ANSWER
 
 log = logs.get(__name__)
 
 LIST_ABOVE = 10  # up to so many orders are queried one by one, more by a list
 CLOCKS_DIFFER = timedelta(minutes=1)
 FIRST_PAUSE_SECONDS = 1.0
+MOST_UNREAD = 3  # of one reading; more of them say that it is the broker
 READ_TIMES = 3  # at the most, while orders are filled; then the next reading is waited for
 
 
@@ -153,8 +156,15 @@ class AccountReconciliation:
                 for order in self.broker.orders(since):
                     listed[order.broker_order_id] = listed[order.client_order_id] = order
         found: dict[KnownOpenOrder, Order | None] = {}
+        unread: list[BrokerError] = []
         for known in absent:
-            found[known] = listed.get(known.broker_order_id or known.client_order_id) or self._queried(known)
+            try:
+                found[known] = listed.get(known.broker_order_id or known.client_order_id) or self._queried(known)
+            except (Refused, OutcomeUnknown) as error:
+                unread.append(error)
+                if not _is_of_one_order(error) or len(unread) > MOST_UNREAD:
+                    raise
+                log.warning("order_not_read", account_id=str(self.account_id), error=type(error).__name__)
         return found
 
     def _queried(self, known: KnownOpenOrder) -> Order | None:
@@ -193,9 +203,15 @@ class AccountReconciliation:
                 yield self._report(_named(known, ended, {order.client_order_id}), ended.updated_at)
 
 
+def _is_of_one_order(error: BrokerError) -> bool:
+    """Whether the broker has answered, if only about this order and in no form that can be read: it hides no other."""
+    return isinstance(error, Refused) or (isinstance(error, OutcomeUnknown) and error.reason == BROKEN_ANSWER)
+
+
 def _named(known: KnownOpenOrder, order: Order, ours: Collection[str]) -> Order:
     """By our id, also where the broker shows none, or one of its own."""
-    return order if order.client_order_id in ours else replace(order, client_order_id=known.client_order_id)
+    is_named = order.client_order_id in ours and not order.is_nameless
+    return order if is_named else replace(order, client_order_id=known.client_order_id)
 
 
 def _has_changed(known: KnownOpenOrder, order: Order) -> bool:

@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 
 from intents.execution.model.external_orders import payload
 from intents.execution.model.inputs import BrokerReport
+from intents.execution.store.expressions import ENDED_SQL, IN_FLIGHT
 from intents.execution.store.pairs import to_be_adopted
 from intents.store.account_head import take_sequences
 from intents.store.connections import OpenTransaction
@@ -19,6 +20,16 @@ _TO_BE_ADOPTED = to_be_adopted(
     """AND symbol BETWEEN $8::jsonb ->> 'symbol' AND $8::jsonb ->> 'symbol' AND order_side = $8::jsonb ->> 'order_side'
           AND spec -> ($8::jsonb ->> 'order_kind') IS NOT NULL""",
 )
+# What the broker shows without a client order id may be an order whose answer was recorded after its account was read,
+# or is still to come.
+_MAY_BE_OURS = f"""
+    SELECT FROM (SELECT * FROM intents.broker_order
+                 WHERE $2 = $3 AND account_id = $1 AND status NOT IN ({ENDED_SQL}) OFFSET 0) open
+    WHERE intent_id IS NOT NULL
+      AND (broker_order_id = $3
+           OR ({IN_FLIGHT} AND (SELECT symbol FROM intents.intent i WHERE i.account_id = open.account_id
+                                AND i.id = open.intent_id) = $8::jsonb ->> 'symbol'))
+"""  # noqa: S608 - a constant
 # The event follows only if the order is new or has moved on since it was last seen.
 _RECORD = Statement(
     "execution_external_order",
@@ -27,7 +38,7 @@ _RECORD = Statement(
     WITH seen AS (
         INSERT INTO intents.broker_order AS o (account_id, client_order_id, broker_order_id, status, filled_quantity,
                                                filled_value)
-        SELECT $1, $2, $3, $4, $5, $6 WHERE NOT EXISTS ({_TO_BE_ADOPTED})
+        SELECT $1, $2, $3, $4, $5, $6 WHERE NOT EXISTS ({_TO_BE_ADOPTED}) AND NOT EXISTS ({_MAY_BE_OURS})
         ON CONFLICT (account_id, client_order_id) DO UPDATE SET status = excluded.status,
             filled_quantity = greatest(o.filled_quantity, excluded.filled_quantity),
             filled_value = excluded.filled_value, updated_at = now()

@@ -1,0 +1,109 @@
+"""Orders that a broker shows without a client order id, and orders that it shows in no form that can be read."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from intents.execution import reconciliation, recorder
+from intents.execution.model.inputs import BrokerReport
+from tip_brokers import BrokerError, ClientIds, CredentialRefused, Order, OrderStatus, OutcomeUnknown, Refused
+from tip_brokers.answers import BROKEN_ANSWER
+from tip_testing.commands import create
+
+from ..broker_side import accept
+from .test_reconciliation import known_open_orders
+
+
+def nameless(order: Order, **more: Any) -> Order:
+    return replace(order, client_order_id=order.broker_order_id, **more)
+
+
+def record(desk: Any, order: Order) -> None:
+    recorder.record(desk.deps.connections, [BrokerReport(desk.account_id, order, datetime.now(UTC), None)])
+
+
+def of_others(desk: Any) -> list[str]:
+    return [row["payload"]["broker_order_id"] for row in desk.rows("account_event") if row["type"] == "BROKER_ORDER"
+            and row["payload"]["reason_code"] == "PLACED_ELSEWHERE"]  # fmt: skip
+
+
+def test_an_order_of_ours_that_was_answered_after_its_account_was_read_is_nobody_elses(desk):
+    made = accept(desk, desk.created(create("ABC"))["intent_id"], "b1")
+
+    record(desk, nameless(made))
+    record(desk, nameless(replace(made, broker_order_id="b2")))
+
+    assert of_others(desk) == ["b2"]
+
+
+def test_while_an_answer_is_to_come_an_order_of_its_symbol_may_be_ours(desk):
+    made = accept(desk, desk.created(create("ABC"))["intent_id"], "b1")
+    desk.execute(
+        "UPDATE intents.broker_order SET broker_order_id = NULL, status = 'STARTED' WHERE account_id = :account_id"
+    )
+
+    record(desk, nameless(made))
+    record(desk, nameless(made, broker_order_id="b2", symbol="XYZ"))
+
+    assert of_others(desk) == ["b2"]
+
+
+class Shows:
+    """A broker with these open orders, and with what it answers about others by themselves."""
+
+    client_ids = ClientIds.NONE
+
+    def __init__(self, *orders: Order, **others: Order | BrokerError) -> None:
+        self._orders, self._others = orders, others
+
+    def open_orders(self) -> tuple[Order, ...]:
+        return self._orders
+
+    def order(self, broker_order_id: str) -> Order:
+        found = self._others[broker_order_id]
+        if isinstance(found, BrokerError):
+            raise found
+        return found
+
+    def executions(self, _after: datetime) -> list[Any]:
+        return []
+
+
+def test_what_is_filled_counts_for_the_intent_also_where_its_order_was_taken_for_somebody_elses(desk):
+    made = accept(desk, desk.created(create("ABC", "10"))["intent_id"], "b1")
+    desk.execute(
+        "INSERT INTO intents.broker_order (account_id, client_order_id, broker_order_id, status, filled_quantity)"
+        " VALUES (:account_id, 'b1', 'b1', 'WORKING', 0)"
+    )
+    shown = Shows(nameless(made, filled_quantity=Decimal(4), average_price=Decimal(1)))
+
+    found = reconciliation.AccountReconciliation(desk.account_id, shown, known_open_orders(desk)).differences()
+    recorder.record(desk.deps.connections, found)
+
+    assert [row["filled_quantity"] for row in desk.rows("intent")] == [4]
+
+
+UNREADABLE = [Refused("UNKNOWN_SYMBOL", "no"), OutcomeUnknown(BROKEN_ANSWER)]
+
+
+@pytest.mark.parametrize("error", UNREADABLE, ids=["refused", "broken"])
+def test_an_order_that_cannot_be_read_hides_no_other(desk, error):
+    _, second = (accept(desk, desk.created(create("ABC"))["intent_id"], f"b{number}") for number in (1, 2))
+    shown = Shows(b1=error, b2=replace(second, status=OrderStatus.CANCELED))
+
+    found = reconciliation.AccountReconciliation(desk.account_id, shown, known_open_orders(desk)).differences()
+
+    assert [(report.order.broker_order_id, report.order.status) for report in found] == [("b2", "CANCELED")]
+
+
+@pytest.mark.parametrize("error", [OutcomeUnknown("timeout"), CredentialRefused(), *UNREADABLE])
+def test_a_broker_that_does_not_answer_or_answers_nothing_that_can_be_read_is_not_read_on(desk, error):
+    for number in range(5):
+        accept(desk, desk.created(create("ABC"))["intent_id"], f"b{number}")
+    shown = Shows(**{f"b{number}": error for number in range(5)})
+
+    with pytest.raises(type(error)):
+        reconciliation.AccountReconciliation(desk.account_id, shown, known_open_orders(desk)).differences()
