@@ -10,7 +10,7 @@ import pytest
 from intents.execution import reconciliation, recorder
 from intents.execution.model.inputs import BrokerReport
 from tip_brokers import BrokerError, ClientIds, CredentialRefused, Order, OrderStatus, OutcomeUnknown, Refused
-from tip_brokers.answers import BROKEN_ANSWER
+from tip_brokers.protocol import BROKEN_ANSWER
 from tip_testing.commands import create
 
 from ..broker_side import accept

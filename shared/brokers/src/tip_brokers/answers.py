@@ -9,9 +9,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from tip_brokers.protocol import OutcomeUnknown
+from tip_brokers.protocol import BROKEN_ANSWER, OutcomeUnknown
 
-BROKEN_ANSWER = "broken_answer"
 LONGEST_WORD = 256  # of an id or a symbol
 LONGEST_REASON = 200
 LARGEST_EXPONENT = 30  # of a number, either way: written out, a larger one is mostly zeros

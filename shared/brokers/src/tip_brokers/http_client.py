@@ -8,9 +8,8 @@ import requests
 from requests import exceptions
 from urllib3.exceptions import ReadTimeoutError
 
-from tip_brokers.answers import BROKEN_ANSWER
 from tip_brokers.checked_http import AnswerTooLarge, CheckedAdapter, read_whole, written
-from tip_brokers.protocol import BrokerError, Check, NotSent, OutcomeUnknown, Unreachable, no_check
+from tip_brokers.protocol import BROKEN_ANSWER, BrokerError, Check, NotSent, OutcomeUnknown, Unreachable, no_check
 
 CONNECT_SECONDS = 1.0
 READ_SECONDS = 3.0

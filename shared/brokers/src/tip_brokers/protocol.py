@@ -205,6 +205,10 @@ class RateLimited(NotSent):
     """Not done; `retry_after` seconds are the broker's wish for the whole account."""
 
 
+BROKEN_ANSWER = "broken_answer"
+"""Why an outcome is unknown if the broker has answered in no form that can be read."""
+
+
 class OutcomeUnknown(BrokerError):
     """Perhaps done: no answer, a broken one, or an error that proves nothing."""
 

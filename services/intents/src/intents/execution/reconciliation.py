@@ -26,7 +26,7 @@ from tip_brokers import (
     OutcomeUnknown,
     Refused,
 )
-from tip_brokers.answers import BROKEN_ANSWER
+from tip_brokers.protocol import BROKEN_ANSWER
 
 log = logs.get(__name__)
 
