@@ -9,6 +9,7 @@ import pytest
 
 from intents.execution import reconciliation, recorder
 from intents.execution.model.inputs import BrokerReport
+from intents.execution.model.known_orders import ReadingStart
 from tip_brokers import BrokerError, ClientIds, CredentialRefused, Order, OrderStatus, OutcomeUnknown, Refused
 from tip_brokers.protocol import BROKEN_ANSWER
 from tip_testing.commands import create
@@ -18,7 +19,8 @@ from .test_reconciliation import known_open_orders
 
 
 def nameless(order: Order, **more: Any) -> Order:
-    return replace(order, client_order_id=order.broker_order_id, **more)
+    shown = replace(order, **more)
+    return replace(shown, client_order_id=shown.broker_order_id, is_nameless=True)
 
 
 def record(desk: Any, order: Order) -> None:
@@ -34,7 +36,7 @@ def test_an_order_of_ours_that_was_answered_after_its_account_was_read_is_nobody
     made = accept(desk, desk.created(create("ABC"))["intent_id"], "b1")
 
     record(desk, nameless(made))
-    record(desk, nameless(replace(made, broker_order_id="b2")))
+    record(desk, nameless(made, broker_order_id="b2"))
 
     assert of_others(desk) == ["b2"]
 
@@ -47,6 +49,31 @@ def test_while_an_answer_is_to_come_an_order_of_its_symbol_may_be_ours(desk):
 
     record(desk, nameless(made))
     record(desk, nameless(made, broker_order_id="b2", symbol="XYZ"))
+
+    assert of_others(desk) == ["b2"]
+
+
+def test_an_order_of_others_that_is_known_moves_on_while_an_answer_is_to_come(desk):
+    made = accept(desk, desk.created(create("ABC"))["intent_id"], "b1")
+    record(desk, nameless(made, broker_order_id="b2"))
+    desk.execute(
+        "UPDATE intents.broker_order SET broker_order_id = NULL, status = 'STARTED'"
+        " WHERE account_id = :account_id AND intent_id IS NOT NULL"
+    )
+
+    record(desk, nameless(made, broker_order_id="b2", status=OrderStatus.CANCELED))
+
+    assert of_others(desk) == ["b2", "b2"]
+
+
+def test_an_order_that_is_named_by_the_id_that_the_broker_has_too_is_not_nameless(desk):
+    """As in a session of FIX."""
+    made = accept(desk, desk.created(create("ABC"))["intent_id"], "b1")
+    desk.execute(
+        "UPDATE intents.broker_order SET broker_order_id = NULL, status = 'STARTED' WHERE account_id = :account_id"
+    )
+
+    record(desk, replace(made, client_order_id="b2", broker_order_id="b2"))
 
     assert of_others(desk) == ["b2"]
 
@@ -70,6 +97,8 @@ class Shows:
 
     def executions(self, _after: datetime) -> list[Any]:
         return []
+
+    positions = balance = lambda _self: []
 
 
 def test_what_is_filled_counts_for_the_intent_also_where_its_order_was_taken_for_somebody_elses(desk):
@@ -99,7 +128,18 @@ def test_an_order_that_cannot_be_read_hides_no_other(desk, error):
     assert [(report.order.broker_order_id, report.order.status) for report in found] == [("b2", "CANCELED")]
 
 
-@pytest.mark.parametrize("error", [OutcomeUnknown("timeout"), CredentialRefused(), *UNREADABLE])
+def test_what_a_position_contains_of_an_order_that_cannot_be_read_is_not_known(desk):
+    _, second = (accept(desk, desk.created(create("ABC"))["intent_id"], f"b{number}") for number in (1, 2))
+    shown = Shows(b1=Refused("UNKNOWN_SYMBOL", "no"), b2=replace(second, status=OrderStatus.CANCELED))
+    known = known_open_orders(desk)
+    account = reconciliation.AccountReconciliation(desk.account_id, shown, known)
+
+    _, holdings = reconciliation.read_account(account, ReadingStart(datetime.now(UTC), 0, known))
+
+    assert set(holdings.filled) == {second.client_order_id}
+
+
+@pytest.mark.parametrize("error", [OutcomeUnknown("timeout"), CredentialRefused(), OutcomeUnknown(BROKEN_ANSWER)])
 def test_a_broker_that_does_not_answer_or_answers_nothing_that_can_be_read_is_not_read_on(desk, error):
     for number in range(5):
         accept(desk, desk.created(create("ABC"))["intent_id"], f"b{number}")

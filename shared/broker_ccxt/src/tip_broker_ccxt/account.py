@@ -2,6 +2,7 @@
 
 import hashlib
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -13,7 +14,7 @@ from tip_broker_ccxt.endings import Endings
 from tip_broker_ccxt.exchanges import Exchange, Query
 from tip_broker_ccxt.failures import forget_answers, understood_by
 from tip_broker_ccxt.limits import check_limits
-from tip_brokers.answers import plain, timestamp
+from tip_brokers.answers import plain, timestamp, understood
 from tip_brokers.checked_http import written
 from tip_brokers.client_ids import ClientIds
 from tip_brokers.protocol import (
@@ -35,6 +36,7 @@ from tip_brokers.protocol import (
 )
 
 PREFIX = "tip-"
+LISTED_SECONDS = 2.0
 _TYPES = {"Market": "market", "Limit": "limit", "Stop": "market", "StopLimit": "limit"}
 _KEYS = {"fetch_open_orders": "open", "fetch_closed_orders": "closed"}
 
@@ -58,6 +60,7 @@ class CcxtAccount:
     def __init__(self, connection: Way, secret: Mapping[str, str]) -> None:
         self._connection, self._secret = connection, secret
         self._recovery = connection.exchange.recovery
+        self._open_ids, self._listed_at = set[str](), -LISTED_SECONDS
 
     @property
     def client_ids(self) -> ClientIds:
@@ -159,7 +162,16 @@ class CcxtAccount:
         shown = endings.believed(order) if order else endings.remembered(broker_order_id)
         if shown is None or shown.status in OPEN or shown.status is OrderStatus.FILLED:
             return shown
-        return next((other for other in self.open_orders() if other.broker_order_id == broker_order_id), shown)
+        return endings.listed(shown) if self._is_listed(broker_order_id) else shown
+
+    def _is_listed(self, broker_order_id: str) -> bool:
+        """By a listing that is used for all orders that have ended in the same moment."""
+        if time.monotonic() - self._listed_at > LISTED_SECONDS:
+            rows = self._read(lambda ccxt: ccxt.fetch_open_orders())
+            with understood():
+                self._open_ids = {str(row["id"]) for row in rows}
+            self._listed_at = time.monotonic()
+        return reading.parts(broker_order_id)[0] in self._open_ids
 
     def _one(self, read: Callable[[Any], Any]) -> Order | None:
         try:

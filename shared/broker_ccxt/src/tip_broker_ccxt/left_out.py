@@ -23,8 +23,9 @@ KNOWN = {
 }
 HEAD = """# Exchanges of ccxt that are not offered
 
-Made by `python -m tip_broker_ccxt.left_out` from the library, whose requests it looks at without sending them; a test
-fails when this file and it differ. The others are in [docs/brokers.md](../../docs/brokers.md).
+Made by `python -m tip_broker_ccxt.left_out` from the library, whose requests it looks at without sending them, and from
+what is known of an exchange otherwise; a test fails when this file and it differ. The others are in
+[docs/brokers.md](../../docs/brokers.md).
 
 | exchange | why |
 |---|---|

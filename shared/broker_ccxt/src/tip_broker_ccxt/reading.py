@@ -44,8 +44,9 @@ def read_order(row: Any, ours: Ours) -> Order:
         symbol = parse_word(row["symbol"])
         broker_order_id = f"{parse_word(row['id'])}{_AT}{symbol}"
         created = _moment(row.get("timestamp"))
+        name = ours(row.get("clientOrderId"))
         return Order(
-            client_order_id=parse_word(ours(row.get("clientOrderId")) or broker_order_id),
+            client_order_id=parse_word(name or broker_order_id),
             broker_order_id=broker_order_id,
             status=_status(row, amount, filled),
             symbol=symbol,
@@ -56,6 +57,7 @@ def read_order(row: Any, ours: Ours) -> Order:
             average_price=parse_price(row.get("average")) if filled else None,
             updated_at=_moment(row.get("lastUpdateTimestamp") or row.get("lastTradeTimestamp") or row.get("timestamp")),
             created_at=created,
+            is_nameless=not name,
         )
     raise AssertionError
 
@@ -75,7 +77,9 @@ def read_created(row: Any, order: NewOrder, ours: Ours) -> Order:
     with understood():
         stated = {name: value for name, value in row.items() if value is not None}
         shown = read_order({**requested, **stated}, ours)
-    return shown if stated.get("clientOrderId") else replace(shown, client_order_id=order.client_order_id)
+    if stated.get("clientOrderId"):
+        return shown
+    return replace(shown, client_order_id=order.client_order_id, is_nameless=False)
 
 
 def _status(row: Any, amount: Decimal | None, filled: Decimal) -> OrderStatus:

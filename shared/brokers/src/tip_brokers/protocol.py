@@ -110,11 +110,8 @@ class Order:
     legs: "tuple[Order, ...] | None" = None
     """The stop exit that was sent with it, an order with ids of the broker's making, when it is created or found by its
     client order id; empty in every other answer. None of an order that is alone."""
-
-    @property
-    def is_nameless(self) -> bool:
-        """Whether the broker shows no client order id: then the adapter names the order by the broker's."""
-        return self.client_order_id == self.broker_order_id
+    is_nameless: bool = False
+    """Whether the broker shows no client order id: then the adapter names the order by the broker's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ log = logs.get(__name__)
 LIST_ABOVE = 10  # up to so many orders are queried one by one, more by a list
 CLOCKS_DIFFER = timedelta(minutes=1)
 FIRST_PAUSE_SECONDS = 1.0
-MOST_UNREAD = 3  # of one reading; more of them say that it is the broker
+MOST_BROKEN = 3  # answers of one reading; more of them say that it is the broker
 READ_TIMES = 3  # at the most, while orders are filled; then the next reading is waited for
 
 
@@ -57,6 +57,8 @@ class ShownOrders(NamedTuple):
 
     shown: Sequence[Order]
     current: Mapping[KnownOpenOrder, Order]
+    unread: Collection[str] = ()
+    """Keys of those that it shows in no form that can be read: how much of them is filled is not known."""
 
 
 NONE_SHOWN = ShownOrders((), MappingProxyType({}))
@@ -79,12 +81,12 @@ class AccountReconciliation:
 
     def orders(self, before: ShownOrders) -> ShownOrders:
         """`before`: what was shown a moment ago of orders that are not queried again so soon."""
-        shown = list(self.broker.open_orders())
-        return ShownOrders(shown, {**before.current, **self._current(shown)})
+        shown, unread = list(self.broker.open_orders()), set[str]()
+        return ShownOrders(shown, {**before.current, **self._current(shown, unread)}, unread)
 
     def filled(self, orders: ShownOrders) -> dict[str, Decimal]:
         """How much of each known order is filled; what the broker does not have is filled as far as is recorded."""
-        recorded = {known.key: known.filled_quantity for known in self.known}
+        recorded = {known.key: known.filled_quantity for known in self.known if known.key not in orders.unread}
         return recorded | {known.key: order.filled_quantity for known, order in orders.current.items()}
 
     def differences_from(self, orders: ShownOrders) -> list[BrokerReport]:
@@ -124,8 +126,8 @@ class AccountReconciliation:
     def _report(self, order: Order, moment: datetime, execution: Execution | None = None) -> BrokerReport:
         return BrokerReport(self.account_id, order, moment, execution, is_current_state=execution is None)
 
-    def _current(self, shown: Sequence[Order]) -> dict[KnownOpenOrder, Order]:
-        """Our orders as the broker shows them: among its open ones, or by themselves."""
+    def _current(self, shown: Sequence[Order], unread: set[str]) -> dict[KnownOpenOrder, Order]:
+        """Our orders as the broker shows them: among its open ones, or by themselves. Adds to `unread`."""
         by_id = {order.broker_order_id: order for order in shown}
         by_name = {order.client_order_id: order for order in shown}
         found: dict[KnownOpenOrder, Order | None] = {}
@@ -133,7 +135,7 @@ class AccountReconciliation:
             by_ours = by_name.get(known.client_order_id)
             found[known] = by_id.get(known.broker_order_id) if known.broker_order_id else by_ours
         absent = [known for known, order in found.items() if order is None and self._is_due(known)]
-        found |= self._ended(absent)
+        found |= self._ended(absent, unread)
         ours = {known.client_order_id for known in self.known}
         return {known: _named(known, order, ours) for known, order in found.items() if order is not None}
 
@@ -147,7 +149,7 @@ class AccountReconciliation:
             return False  # only a person can find it
         return known.status != MISSING or self.missing.due(known.client_order_id)
 
-    def _ended(self, absent: Sequence[KnownOpenOrder]) -> dict[KnownOpenOrder, Order | None]:
+    def _ended(self, absent: Sequence[KnownOpenOrder], unread: set[str]) -> dict[KnownOpenOrder, Order | None]:
         """Orders that are no longer open at the broker."""
         listed: dict[str, Order] = {}
         if len(absent) > LIST_ABOVE:
@@ -156,14 +158,15 @@ class AccountReconciliation:
                 for order in self.broker.orders(since):
                     listed[order.broker_order_id] = listed[order.client_order_id] = order
         found: dict[KnownOpenOrder, Order | None] = {}
-        unread: list[BrokerError] = []
+        broken = 0
         for known in absent:
             try:
                 found[known] = listed.get(known.broker_order_id or known.client_order_id) or self._queried(known)
             except (Refused, OutcomeUnknown) as error:
-                unread.append(error)
-                if not _is_of_one_order(error) or len(unread) > MOST_UNREAD:
+                broken += isinstance(error, OutcomeUnknown)
+                if not _is_of_one_order(error) or broken > MOST_BROKEN:
                     raise
+                unread.add(known.key)
                 log.warning("order_not_read", account_id=str(self.account_id), error=type(error).__name__)
         return found
 
@@ -211,7 +214,7 @@ def _is_of_one_order(error: BrokerError) -> bool:
 def _named(known: KnownOpenOrder, order: Order, ours: Collection[str]) -> Order:
     """By our id, also where the broker shows none, or one of its own."""
     is_named = order.client_order_id in ours and not order.is_nameless
-    return order if is_named else replace(order, client_order_id=known.client_order_id)
+    return order if is_named else replace(order, client_order_id=known.client_order_id, is_nameless=False)
 
 
 def _has_changed(known: KnownOpenOrder, order: Order) -> bool:
@@ -247,4 +250,4 @@ def _contained(
 ) -> dict[str, Decimal]:
     """Without orders that were filled in between, or are shown as they were before what is recorded."""
     recorded = account.filled(NONE_SHOWN)
-    return {key: quantity for key, quantity in after.items() if quantity == before[key] >= recorded[key]}
+    return {key: quantity for key, quantity in after.items() if before.get(key) == quantity >= recorded[key]}

@@ -24,8 +24,9 @@ _TO_BE_ADOPTED = to_be_adopted(
 # or is still to come.
 _MAY_BE_OURS = f"""
     SELECT FROM (SELECT * FROM intents.broker_order
-                 WHERE $2 = $3 AND account_id = $1 AND status NOT IN ({ENDED_SQL}) OFFSET 0) open
+                 WHERE $10 AND account_id = $1 AND status NOT IN ({ENDED_SQL}) OFFSET 0) open
     WHERE intent_id IS NOT NULL
+      AND NOT EXISTS (SELECT FROM intents.broker_order WHERE account_id = $1 AND client_order_id = $2)
       AND (broker_order_id = $3
            OR ({IN_FLIGHT} AND (SELECT symbol FROM intents.intent i WHERE i.account_id = open.account_id
                                 AND i.id = open.intent_id) = $8::jsonb ->> 'symbol'))
@@ -33,7 +34,7 @@ _MAY_BE_OURS = f"""
 # The event follows only if the order is new or has moved on since it was last seen.
 _RECORD = Statement(
     "execution_external_order",
-    ("uuid", "text", "text", "text", "numeric", "numeric", "uuid", "jsonb", "timestamptz"),
+    ("uuid", "text", "text", "text", "numeric", "numeric", "uuid", "jsonb", "timestamptz", "boolean"),
     f"""
     WITH seen AS (
         INSERT INTO intents.broker_order AS o (account_id, client_order_id, broker_order_id, status, filled_quantity,
@@ -77,4 +78,5 @@ def _values(report: BrokerReport) -> Sequence[Any]:
         str(uuid4()),
         json.dumps(payload(report)),
         report.occurred_at,
+        order.is_nameless,
     )
