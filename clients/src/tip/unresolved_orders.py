@@ -47,7 +47,7 @@ def unresolved() -> None:
 @click.command()
 @click.argument("client_order_id")
 @click.option("--never-arrived", is_flag=True, help="The broker has no such order, also not as a leg of another.")
-@click.option("--broker-order-id", help="The broker's id of the order that is there.")
+@click.option("--broker-order-id", help="The id under which the broker shows the order that is there.")
 @click.option("--shown-as", help="Its client order id there. Only of the stop of an exit pair, which the broker names.")
 @click.option("--status", type=click.Choice(list(STATUSES)), help="What became of that order.")
 @click.option("--filled", default="0", show_default=True, help="How much of it is filled.")

@@ -7,7 +7,7 @@ from typing import Any
 import ccxt
 import pytest
 
-from tip_brokers import BrokerError, ClientIds, OutcomeUnknown, Refused
+from tip_brokers import BrokerError, ClientIds, OutcomeUnknown, Refused, find
 from tip_brokers.protocol import NewOrder, NotSent
 from tip_testing.loopback_exchange import LoopbackExchange
 
@@ -46,6 +46,16 @@ def test_a_reading_that_was_not_answered_is_no_answer(
 
     with pytest.raises(BrokerError):
         account.order(made.broker_order_id)
+
+
+def test_what_a_person_finds_an_order_by_is_completed_to_the_id_by_which_it_is_followed(
+    account: Any, exchange: LoopbackExchange
+) -> None:
+    made, described = account.create(ORDER), find("ccxt:okx")
+
+    assert described.complete_order_id(str(exchange.book.orders[0].id), ORDER.symbol) == made.broker_order_id
+    assert described.complete_order_id(made.broker_order_id, ORDER.symbol) == made.broker_order_id
+    assert find("alpaca").complete_order_id("d53d5540", "AAPL") == "d53d5540"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from tip_broker_ccxt.exchanges import CREDENTIALS, Exchange, read_exchanges
+from tip_broker_ccxt.reading import complete_id
 from tip_brokers.capabilities import Capabilities, Replacement, SymbolForm
 from tip_brokers.description import BrokerDescription, BrokerSettings, Connector, CredentialField, Setting
 
@@ -34,6 +35,7 @@ def _described(exchange: Exchange) -> BrokerDescription:
         capabilities=_capabilities(exchange),
         connect=partial(_connect, exchange),
         settings=(ADDRESSES,),
+        complete_order_id=complete_id,
     )
 
 

@@ -38,6 +38,11 @@ def is_ours(broker_order_id: str) -> bool:
     return _AT in broker_order_id
 
 
+def complete_id(order_id: str, symbol: str) -> str:
+    """From what the exchange shows to people, which is its id alone."""
+    return order_id if is_ours(order_id) else f"{order_id}{_AT}{symbol}"
+
+
 def read_order(row: Any, ours: Ours) -> Order:
     with understood():
         amount, filled = parse_decimal(row["amount"]), _known(parse_decimal(row["filled"]))

@@ -55,6 +55,10 @@ Connect = Callable[[str, BrokerSettings], Connector]
 """From an environment, paper or live, to a way there."""
 
 
+def _as_shown(order_id: str, _symbol: str) -> str:
+    return order_id
+
+
 @dataclass(frozen=True)
 class BrokerDescription:
     name: str
@@ -69,3 +73,5 @@ class BrokerDescription:
     """False only where the platform makes one itself for an account that has none."""
     is_simulated: bool = False
     """Whether nothing is traded there even in the live environment."""
+    complete_order_id: Callable[[str, str], str] = _as_shown
+    """The adapter's id of an order, from the id that the broker shows to people, and the order's symbol."""

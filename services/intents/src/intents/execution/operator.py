@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import NamedTuple
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
+import tip_brokers
 from chassis import db
 from intents.execution import recorder, store
 from intents.execution.model.commands import ORDER, UNWANTED, Unresolved
@@ -14,6 +15,8 @@ from intents.execution.model.exit_pairs import may_be_leg
 from intents.execution.model.inputs import BrokerReport, Resolution
 from intents.store.connections import PreparedConnections
 from tip_brokers import Order, OrderStatus
+
+_BROKER = text("SELECT broker FROM accounts_api.account WHERE id = :account_id")
 
 
 class NotUnresolved(Exception):
@@ -44,6 +47,7 @@ class Found(NamedTuple):
     """The order as the operator has seen it at the broker."""
 
     broker_order_id: str
+    """As the broker shows it to people: its adapter's may say more."""
     status: OrderStatus
     filled_quantity: Decimal
     average_price: Decimal | None
@@ -62,7 +66,8 @@ def resolve(engine: Engine, client_order_id: str, found: Found | None, note: str
     command = _command(engine, client_order_id)
     if found and found.shown_as:
         _refuse_other_order(engine, command, found.shown_as)
-    recorder.record(PreparedConnections(engine), [_input(command, found, note)])
+    completed = found and found._replace(broker_order_id=_complete_order_id(engine, command, found))
+    recorder.record(PreparedConnections(engine), [_input(command, completed, note)])
     # A command that has become an open order, which nobody can query either, is settled all the same.
     if any((other.client_order_id, other.type) == (client_order_id, command.type) for other in unresolved(engine)):
         raise StillUnresolved
@@ -98,6 +103,14 @@ def _command(engine: Engine, client_order_id: str) -> Unresolved:
         if command.client_order_id == client_order_id:
             return command
     raise NotUnresolved
+
+
+def _complete_order_id(engine: Engine, command: Unresolved, found: Found) -> str:
+    """By which the order is read and canceled from now on. Of an account that was deleted nothing is."""
+    with db.reading(engine) as tx:
+        broker = tx.execute(_BROKER, {"account_id": command.account_id}).scalar()
+    described = tip_brokers.installed().get(broker or "")
+    return described.complete_order_id(found.broker_order_id, command.symbol) if described else found.broker_order_id
 
 
 def _order(command: Unresolved, found: Found) -> Order:
