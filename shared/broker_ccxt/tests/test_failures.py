@@ -17,6 +17,7 @@ from tip_brokers import (
     Unreachable,
 )
 from tip_brokers.checked_http import written
+from tip_brokers.protocol import BROKEN_ANSWER
 
 EXCHANGE = SimpleNamespace(id="venue", apiKey="the-key", secret="the-secret", password=None, uid="")
 
@@ -53,6 +54,34 @@ def test_what_was_written_is_refused_or_else_unknown(error: Exception, expected:
 @pytest.mark.parametrize("error", [ccxt.NetworkError("x"), ccxt.RequestTimeout("x"), ccxt.ExchangeError("x")])
 def test_what_was_not_written_is_not_sent(error: Exception) -> None:
     assert type(raised(error, begun=False)) is Unreachable
+
+
+@pytest.mark.parametrize(
+    ("exchange", "error", "expected"),
+    [
+        ("okx", ccxt.ExchangeError("okx whatever"), BROKEN_ANSWER),
+        ("okx", ccxt.ExchangeNotAvailable("okx whatever"), "ExchangeNotAvailable"),
+        ("okx", ccxt.RequestTimeout("okx whatever"), "timeout"),
+        ("kraken", ccxt.ExchangeError("kraken whatever"), BROKEN_ANSWER),
+    ],
+)
+def test_an_error_that_ccxt_does_not_know_is_of_the_one_order_that_was_read(
+    exchange: str, error: Exception, expected: str
+) -> None:
+    written.begun = True
+    read = SimpleNamespace(**{**vars(EXCHANGE), "id": exchange})
+
+    with pytest.raises(OutcomeUnknown) as found, understood_by(read, reads_one_order=True):
+        raise error
+    assert found.value.reason == expected
+
+
+def test_a_proven_exchanges_own_no_to_the_read_of_one_order_is_a_refusal() -> None:
+    written.begun = True
+    kraken = SimpleNamespace(**{**vars(EXCHANGE), "id": "kraken"})
+
+    with pytest.raises(Refused), understood_by(kraken, reads_one_order=True):
+        raise ccxt.ExchangeError("kraken EGeneral:Permission denied")
 
 
 UNSURE = [ccxt.InvalidOrder, ccxt.DuplicateOrderId, ccxt.OrderNotFound, ccxt.BadSymbol, ccxt.BadRequest,

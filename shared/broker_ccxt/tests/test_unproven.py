@@ -8,8 +8,9 @@ import ccxt
 import pytest
 
 from tip_brokers import BrokerError, ClientIds, OutcomeUnknown, Refused, find
-from tip_brokers.protocol import NewOrder, NotSent
+from tip_brokers.protocol import BROKEN_ANSWER, NewOrder, NotSent
 from tip_testing.loopback_exchange import LoopbackExchange
+from tip_testing.loopback_exchange.okx import ERRORS
 
 ORDER = NewOrder("tip-0123456789abcdef0123456789abcdef", "OPEN/USDT", "BUY", "Limit", Decimal(1), "GTC", Decimal(20))
 
@@ -56,6 +57,15 @@ def test_what_a_person_finds_an_order_by_is_completed_to_the_id_by_which_it_is_f
     assert described.complete_order_id(str(exchange.book.orders[0].id), ORDER.symbol) == made.broker_order_id
     assert described.complete_order_id(made.broker_order_id, ORDER.symbol) == made.broker_order_id
     assert find("alpaca").complete_order_id("d53d5540", "AAPL") == "d53d5540"
+
+
+def test_an_error_about_one_order_that_ccxt_does_not_know_is_a_broken_answer_and_no_absence(
+    account: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ERRORS, "absent", ("59999", "whatever"))
+
+    with pytest.raises(OutcomeUnknown, match=BROKEN_ANSWER):
+        account.order("999@OPEN/USDT")
 
 
 @pytest.mark.parametrize(

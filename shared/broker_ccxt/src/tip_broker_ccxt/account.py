@@ -18,6 +18,7 @@ from tip_brokers.answers import plain, timestamp, understood
 from tip_brokers.checked_http import written
 from tip_brokers.client_ids import ClientIds
 from tip_brokers.protocol import (
+    BROKEN_ANSWER,
     OPEN,
     Balance,
     Change,
@@ -175,7 +176,7 @@ class CcxtAccount:
 
     def _one(self, read: Callable[[Any], Any]) -> Order | None:
         try:
-            return self._shown(self._read(read))
+            return self._shown(self._read(read, reads_one_order=True))
         except Refused as refusal:
             if refusal.code == "ORDER_NOT_FOUND":
                 return None
@@ -220,14 +221,14 @@ class CcxtAccount:
     ) -> None:
         """Never called: the description says that there is no stream."""
 
-    def _read(self, read: Callable[[Any], Any]) -> Any:
+    def _read(self, read: Callable[[Any], Any], *, reads_one_order: bool = False) -> Any:
         ccxt = self._connection.object_for(self._secret)
         forget_answers(ccxt)
         written.start(no_check)
-        with understood_by(ccxt):
+        with understood_by(ccxt, reads_one_order=reads_one_order):
             found = read(ccxt)
         if ccxt.last_json_response is None:  # what is no JSON is to ccxt an answer without anything in it
-            raise OutcomeUnknown("broken_answer")
+            raise OutcomeUnknown(BROKEN_ANSWER)
         return found
 
     def _theirs(self, client_order_id: str) -> str:

@@ -13,6 +13,7 @@ from tip_broker_ccxt.exchanges import CREDENTIALS, RECOVERY, is_proven
 from tip_brokers.answers import reason, understood
 from tip_brokers.checked_http import written
 from tip_brokers.protocol import (
+    BROKEN_ANSWER,
     BrokerError,
     CredentialRefused,
     DuplicateClientOrderId,
@@ -43,11 +44,15 @@ _REFUSALS: dict[type[Exception], str] = {
 
 
 @contextmanager
-def understood_by(exchange: Any, *, sends: bool = True, is_new_order: bool = False) -> Iterator[None]:
+def understood_by(
+    exchange: Any, *, sends: bool = True, is_new_order: bool = False, reads_one_order: bool = False
+) -> Iterator[None]:
     """Around calls of ccxt. `sends`: whether what they write may change something at the exchange.
 
     `is_new_order`: whether it may make an order there, of whose refusal there must be no doubt. Some exchanges are read
     before it: an error of that is none of the order's.
+    `reads_one_order`: then an error that ccxt does not know says nothing of the account's other orders, nor that there
+    is no such order.
     """
     try:
         with understood():
@@ -60,6 +65,8 @@ def understood_by(exchange: Any, *, sends: bool = True, is_new_order: bool = Fal
         is_sent = _is_sent(is_new_order=is_new_order)
         if is_new_order and is_sent and _is_doubtful(exchange, error):
             raise OutcomeUnknown(type(error).__name__) from None
+        if reads_one_order and is_sent and _is_unmapped(exchange, error):
+            raise OutcomeUnknown(BROKEN_ANSWER) from None
         raise _translated(exchange, error, sends=sends and (is_sent or not is_new_order)) from None
 
 
@@ -75,6 +82,11 @@ def _is_doubtful(exchange: Any, error: Exception) -> bool:
     """
     is_clear = isinstance(error, ccxt.InsufficientFunds) or type(error) is ccxt.AuthenticationError
     return not is_proven(exchange.id) and not is_clear
+
+
+def _is_unmapped(exchange: Any, error: Exception) -> bool:
+    """Whether the exchange has answered with an error that means nothing here."""
+    return type(error) is ccxt.ExchangeError and not _is_refusal(exchange, error)
 
 
 def _translated(exchange: Any, error: Exception, *, sends: bool) -> BrokerError:
