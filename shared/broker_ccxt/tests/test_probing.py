@@ -27,6 +27,7 @@ OFFERED = {exchange.id: exchange for exchange in read_exchanges() if exchange.id
         (probing.says_how_much_is_filled, "coinmate"),  # ccxt subtracts what remains
         (probing.says_for_how_much_it_is, "foxbit"),  # ccxt adds what is filled
         (probing.has_a_word_for_filled, "luno"),
+        (probing.has_a_word_for_canceled, "luno"),  # ccxt repeats it
         (probing.loads_markets, "coincheck"),
     ],
 )

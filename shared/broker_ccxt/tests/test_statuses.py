@@ -4,6 +4,7 @@ import ccxt
 import pytest
 
 from tip_broker_ccxt.connection import make_exchange
+from tip_broker_ccxt.reading import read_order
 
 
 @pytest.mark.parametrize(("missing", "figure"), [("accFillSz", "filled"), ("sz", "amount")])
@@ -29,3 +30,22 @@ def test_a_word_for_an_order_that_lives_ends_nothing(word: str, meaning: str) ->
     assert ccxt.toobit().parse_order_status("PENDING_CANCEL") == "canceled"
     assert make_exchange("toobit", {}).parse_order_status(word) == meaning
     assert make_exchange("toobit", {}).parse_order_status("CANCELED") == "canceled"
+
+
+@pytest.mark.parametrize(
+    ("name", "word", "meaning"),
+    [
+        ("hitbtc", "expired", "EXPIRED"),
+        ("coinsph", "EXPIRED", "EXPIRED"),
+        ("whitebit", "CANCELED_STP", "CANCELED"),
+        ("bitteam", "REJECTED", "REJECTED"),
+        ("upbit", "FAILED", "CANCELED"),
+    ],
+)
+def test_a_word_for_an_end_that_ccxt_does_not_know_ends_the_order(name: str, word: str, meaning: str) -> None:
+    """HitBTC's is `failed` to it, the others it repeats."""
+    row = {"id": "7", "amount": "1", "filled": "0", "symbol": "BTC/USDT", "side": "buy", "timestamp": 1}
+
+    shown = read_order({**row, "status": make_exchange(name, {}).parse_order_status(word)}, lambda id_: id_ or "")
+
+    assert shown.status == meaning

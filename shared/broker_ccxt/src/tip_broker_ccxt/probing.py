@@ -21,6 +21,9 @@ from tip_brokers.checked_http import READING
 DONE = ("FILLED", "Filled", "filled", "FULLY_FILLED", "FILLED_FULLY", "fulfilled", "CLOSED", "Closed", "DONE", "done",
         "COMPLETED", "completed", "executed", "deal", "SUCCESS", *map(str, range(10)))  # fmt: skip
 """Words of exchanges for orders that are filled."""
+CANCELED = ("CANCELED", "Canceled", "canceled", "CANCELLED", "Cancelled", "cancelled", "CANCEL", "cancel",
+            *map(str, range(10)))  # fmt: skip
+"""The same of orders that were canceled."""
 SYMBOL, MARKET_ID = "BTC/USDT", "BTCUSDT"
 OUR_ID, THEIR_ID = "0123456789abcdef0123456789abcdef", "740123456"
 NUMBER = 70123456789
@@ -40,6 +43,13 @@ STEPS = {
 
 Made = Callable[..., Any]
 """What makes an exchange `offline`, anew for each question."""
+
+
+class Word(str):
+    """A word of an exchange. What ccxt does not know it repeats, and that is a `Word` still."""
+
+    def lower(self) -> str:
+        return self
 
 
 class Requested(Exception):
@@ -127,6 +137,13 @@ def has_a_word_for_filled(made: Made) -> bool:
     return any(exchange.parse_order_status(word) == "closed" for word in DONE)
 
 
+def has_a_word_for_canceled(made: Made) -> bool:
+    """By ccxt's own reading, without what is corrected here: only that knows the words of one exchange."""
+    exchange = made()
+    read = (type(exchange).parse_order_status(exchange, Word(word)) for word in CANCELED)
+    return any(status == "canceled" and not isinstance(status, Word) for status in read)
+
+
 def sends_no_order_in_doubt(made: Made) -> bool:
     """Whether an order is not sent if what is read before it, as which account it is for, fails or says nothing."""
     return not any(_sends_after(made, reading) for reading in (_fail, _say_nothing))
@@ -168,6 +185,7 @@ NEEDED: Mapping[str, Callable[[Made], bool]] = {
     "how much of an order is filled is not stated by the exchange": says_how_much_is_filled,
     "for how much an order is, is not stated by the exchange": says_for_how_much_it_is,
     "no word of the exchange is known by which an order has ended": has_a_word_for_filled,
+    "no word of the exchange is known by which an order was canceled": has_a_word_for_canceled,
     "what it trades cannot be read without more settings": loads_markets,
 }
 """What an order needs to be sent as it is meant, and to be followed; and what is said of an exchange without it."""

@@ -1,4 +1,7 @@
-"""Where ccxt is wrong about how an order stands: some that live have ended to it, some that were canceled are open."""
+"""Where ccxt is wrong about how an order stands: some that live have ended to it, some that have ended are open.
+
+What it does not know it repeats, and `expired` of HitBTC is `failed` to it: an order with such a word would never end.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +19,9 @@ CANCELED_IN_PART = frozenset(
     ("PARTIALLYFILLEDCANCELED", "PARTIALLY_FILLED_CANCELED", "PARTIALLY_CANCELED", "PARTIALLY_CANCELLED",
      "PARTIAL_CANCELED", "PARTIAL_CANCELLED")
 )  # fmt: skip
+CANCELED = ("CANCELED", "CANCELLED")
+"""Also with what was the cause: WhiteBit has CANCELED_STP."""
+ENDS = {"EXPIRED": "expired", "REJECTED": "rejected", "FAILED": "canceled"}
 
 
 def with_known_words(parse: Callable[..., Any]) -> Callable[..., Any]:
@@ -25,7 +31,9 @@ def with_known_words(parse: Callable[..., Any]) -> Callable[..., Any]:
         known = word.upper().replace("-", "_") if isinstance(word, str) else ""
         if known in ALIVE or known in BEING_CANCELED:
             return "open" if known in ALIVE else CANCELING
-        return "canceled" if known in CANCELED_IN_PART else parse(word, *more)
+        if known in CANCELED_IN_PART or known.startswith(CANCELED):
+            return "canceled"
+        return ENDS.get(known) or parse(word, *more)
 
     return parsed
 
