@@ -11,7 +11,7 @@ from tip_testing.loopback_exchange import KEY, SECRET, LoopbackExchange
 
 @pytest.fixture
 def exchange() -> Iterator[LoopbackExchange]:
-    made = LoopbackExchange("okx")
+    made = LoopbackExchange("okx", accounts=2)
     yield made
     made.stop()
 

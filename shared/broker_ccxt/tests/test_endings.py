@@ -52,24 +52,44 @@ def test_an_end_is_believed_when_it_is_shown_again_with_as_much_filled(account: 
 def test_an_end_with_more_filled_than_before_is_a_new_one() -> None:
     moment = 0.0
     endings, ended = Endings(lambda: moment), replace(WORKING, status=OrderStatus.CANCELED)
-    endings.believed(ended)
+    endings.believed("a", ended)
     moment += SECONDS
 
     more = replace(ended, filled_quantity=Decimal("0.5"))
-    assert endings.believed(more).status == "PENDING_CANCEL"
+    assert endings.believed("a", more).status == "PENDING_CANCEL"
     moment += SECONDS
-    assert endings.believed(more).status == "CANCELED"
+    assert endings.believed("a", more).status == "CANCELED"
 
 
 @pytest.mark.parametrize("show", [Endings.believed, Endings.listed], ids=["read", "listed"])
-def test_an_end_after_which_the_order_lived_is_a_new_one(show: Callable[[Endings, Order], Order]) -> None:
+def test_an_end_after_which_the_order_lived_is_a_new_one(show: Callable[[Endings, str, Order], Order]) -> None:
     moment = 0.0
     endings, ended = Endings(lambda: moment), replace(WORKING, status=OrderStatus.CANCELED)
-    endings.believed(ended)
-    show(endings, WORKING)
+    endings.believed("a", ended)
+    show(endings, "a", WORKING)
     moment += SECONDS
 
-    assert endings.believed(ended).status == "PENDING_CANCEL"
+    assert endings.believed("a", ended).status == "PENDING_CANCEL"
+
+
+def test_an_end_in_one_account_is_none_of_the_order_with_the_same_id_in_another(
+    connection: Any, exchange: LoopbackExchange, secret: dict[str, str]
+) -> None:
+    moment = 0.0
+    connection.endings = Endings(lambda: moment)
+    accounts = [connection.account({**secret, "apiKey": book.key}) for book in exchange.books]
+    made = [account.create(ORDER).broker_order_id for account in accounts]
+
+    def shown_after_cancel(account: Any) -> Any:
+        account.cancel(made[0])
+        return account.order(made[0]).status
+
+    assert made[0] == made[1]
+    assert shown_after_cancel(accounts[0]) == "PENDING_CANCEL"
+    moment += SECONDS
+    assert shown_after_cancel(accounts[1]) == "PENDING_CANCEL"
+    exchange.books[1].orders.clear()
+    assert accounts[1].order(made[1]) is None
 
 
 def test_an_order_that_is_listed_as_open_has_not_ended_whatever_is_said_of_it(
@@ -131,6 +151,6 @@ def test_an_end_is_not_believed_of_an_order_that_is_listed_as_open(
 def test_of_ends_only_so_many_are_kept() -> None:
     endings = Endings(lambda: 0.0)
     for number in range(MOST_ORDERS + 10):
-        endings.believed(replace(WORKING, broker_order_id=str(number), status=OrderStatus.CANCELED))
+        endings.believed("a", replace(WORKING, broker_order_id=str(number), status=OrderStatus.CANCELED))
 
     assert len(endings._shown) == MOST_ORDERS

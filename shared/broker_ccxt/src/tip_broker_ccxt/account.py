@@ -62,6 +62,7 @@ class CcxtAccount:
         self._connection, self._secret = connection, secret
         self._recovery = connection.exchange.recovery
         self._open_ids, self._listed_at = set[str](), -LISTED_SECONDS
+        self._key_digest = hashlib.sha256(secret.get("apiKey", "").encode()).hexdigest()[:16]
 
     @property
     def client_ids(self) -> ClientIds:
@@ -78,8 +79,7 @@ class CcxtAccount:
         except Refused:
             raise CredentialRefused from None  # it may not even read
         uid = shown.get("uid") if isinstance(shown, dict) else None
-        key = hashlib.sha256(self._secret["apiKey"].encode()).hexdigest()[:16]
-        return str(self._secret.get("account") or uid or f"key:{key}")
+        return str(self._secret.get("account") or uid or f"key:{self._key_digest}")
 
     def create(self, order: NewOrder, check: Check = no_check) -> Order:
         ccxt = self._connection.object_for(self._secret)
@@ -159,11 +159,11 @@ class CcxtAccount:
 
     def _believed(self, order: Order | None, broker_order_id: str) -> Order | None:
         """An end that was shown for a while, of an order that is not listed as open."""
-        endings = self._connection.endings
-        shown = endings.believed(order) if order else endings.remembered(broker_order_id)
+        endings, key = self._connection.endings, self._key_digest
+        shown = endings.believed(key, order) if order else endings.remembered(key, broker_order_id)
         if shown is None or shown.status in OPEN or shown.status is OrderStatus.FILLED:
             return shown
-        return endings.listed(shown) if self._is_listed(broker_order_id) else shown
+        return endings.listed(key, shown) if self._is_listed(broker_order_id) else shown
 
     def _is_listed(self, broker_order_id: str) -> bool:
         """By a listing that is used for all orders that have ended in the same moment."""
@@ -191,7 +191,7 @@ class CcxtAccount:
     def _readable(self, row: Any) -> Order | None:
         """One that cannot be read is left out, lest it hides the others; if it is ours, it is read by itself."""
         with suppress(OutcomeUnknown):
-            return self._connection.endings.listed(self._shown(row))
+            return self._connection.endings.listed(self._key_digest, self._shown(row))
         return None
 
     def _shown(self, row: Any) -> Order:
