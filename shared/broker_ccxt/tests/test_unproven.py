@@ -2,11 +2,15 @@
 
 from dataclasses import replace
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import ccxt
 import pytest
 
+from tip_broker_ccxt.account import CcxtAccount
+from tip_broker_ccxt.exchanges import read_exchanges
+from tip_broker_ccxt.probing import MARKET_ID, SYMBOL, offline
 from tip_brokers import BrokerError, ClientIds, OutcomeUnknown, Refused, find
 from tip_brokers.protocol import BROKEN_ANSWER, NewOrder, NotSent
 from tip_testing.loopback_exchange import LoopbackExchange
@@ -47,6 +51,37 @@ def test_a_reading_that_was_not_answered_is_no_answer(
 
     with pytest.raises(BrokerError):
         account.order(made.broker_order_id)
+
+
+def cancel_answered(answer: dict[str, Any], error: Exception | None = None) -> None:
+    """Cancel order 7 by the unmodified library at Toobit, which answers so."""
+    toobit = offline("toobit", wanted="nothing")
+
+    def fetch(*_: Any, **__: Any) -> dict[str, Any]:
+        toobit.last_json_response = answer
+        if error:
+            raise error
+        return answer
+
+    toobit.fetch = fetch
+    described = next(exchange for exchange in read_exchanges() if exchange.id == "toobit")
+    connection: Any = SimpleNamespace(exchange=described, object_for=lambda _: toobit)
+    CcxtAccount(connection, {}).cancel(f"7@{SYMBOL}")
+
+
+@pytest.mark.parametrize("status", ["NEW", "CANCELED", "PENDING_CANCEL", "FILLED"])
+def test_a_cancel_that_is_answered_with_the_order_was_taken_in(status: str) -> None:
+    """ccxt says of one that is not open that it was not found. What became of it is read."""
+    cancel_answered({"orderId": "7", "symbol": MARKET_ID, "status": status})
+
+
+def test_a_cancel_of_an_order_that_is_not_there_is_refused() -> None:
+    answer = {"code": "-1143", "msg": "Cannot be found on order book"}
+
+    with pytest.raises(Refused):
+        cancel_answered(answer, ccxt.OrderNotFound("toobit no"))
+    with pytest.raises(Refused):
+        cancel_answered({"orderId": "8", "symbol": MARKET_ID, "status": "CANCELED"})
 
 
 def test_what_a_person_finds_an_order_by_is_completed_to_the_id_by_which_it_is_followed(

@@ -9,12 +9,14 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Protocol
 
+from ccxt import BaseError
+
 from tip_broker_ccxt import reading
 from tip_broker_ccxt.endings import Endings
 from tip_broker_ccxt.exchanges import Exchange, Query
 from tip_broker_ccxt.failures import forget_answers, understood_by
 from tip_broker_ccxt.limits import check_limits
-from tip_brokers.answers import plain, timestamp, understood
+from tip_brokers.answers import MISREAD, plain, timestamp, understood
 from tip_brokers.checked_http import written
 from tip_brokers.client_ids import ClientIds
 from tip_brokers.protocol import (
@@ -129,8 +131,20 @@ class CcxtAccount:
         ccxt = self._connection.object_for(self._secret)
         forget_answers(ccxt)
         written.start(check)
-        with understood_by(ccxt):
-            ccxt.cancel_order(*reading.parts(broker_order_id))
+        order_id, symbol = reading.parts(broker_order_id)
+        try:
+            with understood_by(ccxt):
+                ccxt.cancel_order(order_id, symbol)
+        except Refused as refusal:
+            if refusal.code != "ORDER_NOT_FOUND" or not self._is_answered_with(order_id, ccxt):
+                raise
+
+    def _is_answered_with(self, order_id: str, ccxt: Any) -> bool:
+        """Toobit answers a cancel with the order; unless that is still open, ccxt says that it was not found."""
+        if not self._connection.exchange.is_proven:
+            with suppress(BaseError, *MISREAD):
+                return str(ccxt.parse_order(ccxt.last_json_response)["id"]) == order_id
+        return False
 
     def find(self, client_order_id: str, symbol: str) -> Order | None:
         theirs = self._theirs(client_order_id)
