@@ -33,8 +33,8 @@ LEFTOVER_PORT_SECONDS = 5.0
 FRONT_BACKLOG = 2048
 FRONT_DESCRIPTOR = 200
 """Or higher: a number that those who share it have not given to anything else."""
-NICENESS = 12
-"""Of what works in the background: some 7 % of the share of what answers callers, when there is not enough for all."""
+NICENESS = 6
+"""Of what works in the background: a quarter of the share of what answers callers, when there is not enough for all."""
 
 
 @dataclass
