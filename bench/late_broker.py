@@ -18,19 +18,18 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import cycle, product
-from statistics import median
+from itertools import chain, cycle, product
 from typing import Any, NamedTuple
 
 import requests
 
 from bench.fairness_execution import Trader, trader
-from bench.harness import Ratio, meanwhile, percentile, report
+from bench.harness import Ratio, meanwhile, percentile, report, undisturbed
 from bench.local_platform import platform
 from tip_testing.commands import create, limit
 
-ACCOUNTS, ORDERS_A_SECOND, PROBES_A_SECOND = 6, 15, 10
-ROUNDS, PROBES = 3, 150
+ACCOUNTS, ORDERS_A_SECOND, PROBES_A_SECOND = 6, 15, 20
+ROUNDS, PROBES = 7, 150
 """Of each phase, and how many orders are timed in one, and before it."""
 LATE_SECONDS = 2.5
 """Shorter than a broker may take (BROKER_READ_SECONDS): each call succeeds, and holds its thread for so long."""
@@ -141,10 +140,13 @@ def measure(rounds: int, probes: int) -> dict[str, Timed]:
         probing, other = replace(trader(running, "acme"), quantity="0.01"), trader(running, "globex")
         trading = [at_alpaca(of) for of in (probing, other) for _ in range(ACCOUNTS)]
         with meanwhile(partial(trade, trading, broker)):
-            times(probing, broker, "prompt", WARMING)  # the first of an account opens connections and streams
+            prepare(broker, "prompt")
+            times(probing, WARMING)  # the first of an account opens connections and streams
             for number, phase in product(range(rounds), PHASES):
-                before = times(probing, broker, "prompt", probes)
-                during = times(probing, broker, phase, probes)
+                prepare(broker, "prompt")
+                before = undisturbed(partial(times, probing, probes))
+                prepare(broker, phase)
+                during = undisturbed(partial(times, probing, probes))
                 timed[phase].before.append(before)
                 timed[phase].during.append(during)
                 print(
@@ -155,12 +157,15 @@ def measure(rounds: int, probes: int) -> dict[str, Timed]:
     return timed
 
 
-def times(probing: Trader, broker: BadBroker, mood: str, probes: int) -> list[float]:
-    """From just before each submit until its fill was recorded: whoever polls for that slows down what he measures."""
+def prepare(broker: BadBroker, mood: str) -> None:
     broker.mood = mood
     time.sleep(BEGINNING_SECONDS)
     if mood == "prompt":
         catch_up(broker)
+
+
+def times(probing: Trader, probes: int) -> list[float]:
+    """From just before each submit until its fill was recorded: whoever polls for that slows down what he measures."""
     session, due = requests.Session(), time.monotonic()
     began: dict[str, float] = {}
     for _ in range(probes):
@@ -202,12 +207,12 @@ def ratios(timed: dict[str, Timed]) -> list[Ratio]:
 
 
 def ratio(phase: str, rounds: Timed, part: float) -> Ratio:
-    """Of the medians of the rounds, so that a round in which the machine stood still does not decide."""
-    before, during = ([1000 * percentile(seconds, part) for seconds in some] for some in rounds)
-    each = [under / usual for under, usual in zip(during, before, strict=True)]
+    """Of all orders of all rounds together: the p99 of one round is its two slowest orders, and those are chance."""
+    before, during = (1000 * percentile(list(chain(*some)), part) for some in rounds)
+    each = [percentile(under, part) / percentile(usual, part) for usual, under in zip(*rounds, strict=True)]
     goal = GOAL if part == 0.99 else None
     return Ratio(
-        f"{phase}, p{100 * part:.0f} / before", "ms", median(before), median(during), max(each) - min(each), goal,
+        f"{phase}, p{100 * part:.0f} / before", "ms", before, during, max(each) - min(each), goal,
         at_most=goal is not None,
     )  # fmt: skip
 
@@ -222,8 +227,8 @@ def main() -> None:
         f"{2 * ACCOUNTS} accounts of two organizations with {ORDERS_A_SECOND} orders a second at a broker that answers "
         f"at once (before), {LATE_SECONDS:g} s late (`late`), never (`silent`), or ends every connection (`away`), in "
         f"{ROUNDS} rounds. {PROBES} market orders of one of the two at the paper broker, {PROBES_A_SECOND} a second, "
-        f"before each phase and in it, from submit until the fill was recorded; of each round its percentile, of these "
-        "the median."
+        f"before each phase and in it, from submit until the fill was recorded; percentiles are of all "
+        "rounds together, the spread is that of the rounds' own ratios."
     )
     if (chosen.rounds, chosen.probes) == (ROUNDS, PROBES):
         report("Late broker", found, versions=("python",), command="make bench NAME=late_broker", notes=notes)
