@@ -1,6 +1,7 @@
 """An intent of which a test settles inputs: as it was locked, what its broker reports, and what has come of it."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 from uuid import uuid4
@@ -74,8 +75,9 @@ def traded(settlement: Settlement) -> Decimal:
 
 
 @st.composite
-def stories(draw: st.DrawFn) -> tuple[list[BrokerReport], Decimal]:
-    """All reports of an order filled in parts: each fill with and without its total, and reconciliations."""
+def stories(draw: st.DrawFn, *, unpriced: bool = False) -> tuple[list[BrokerReport], Decimal]:
+    """All reports of an order filled in parts: each fill with and without its total, and reconciliations; `unpriced`:
+    also such as show no average price."""
     parts = draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
     reports: list[BrokerReport] = []
     total = Decimal(0)
@@ -84,6 +86,7 @@ def stories(draw: st.DrawFn) -> tuple[list[BrokerReport], Decimal]:
         status = OrderStatus.FILLED if total >= TOTAL else OrderStatus.WORKING
         whole, bare = order(status, total), order(OrderStatus.WORKING)
         reports += [reported(whole, execution(number, part)), reported(bare, execution(number, part)), reported(whole)]
+        reports += [reported(replace(whole, average_price=None))] if unpriced else []
     return draw(st.permutations(reports + draw(st.lists(st.sampled_from(reports), max_size=5)))), total
 
 

@@ -33,6 +33,57 @@ def test_in_any_order_and_however_often_a_fill_counts_once(story):
     assert settlement.intent.average_fill_price == 5
 
 
+def prices(settlement: Settlement) -> list[Decimal | None]:
+    """At which trades are logged; positions move at the same."""
+    trades = [event["payload"]["price"] for event in settlement.events if event["type"] == "BROKER_TRADE"]
+    logged = [None if price is None else Decimal(price) for price in trades]
+    assert [change["price"] for change in settlement.position_changes] == logged
+    return logged
+
+
+@given(stories(unpriced=True))
+@settings(max_examples=300, deadline=None)
+def test_where_an_order_is_shown_without_a_price_a_fill_has_its_own_price_or_none(story):
+    inputs, total = story
+    settlement = begun()
+
+    settle(settlement, inputs)
+
+    assert settlement.intent.filled_quantity == traded(settlement) == total
+    assert {*prices(settlement), settlement.intent.average_fill_price} <= {5, None}
+
+
+def test_what_is_filled_after_fills_without_a_price_has_the_price_of_the_order():
+    """A listing shows no average price, and what is shown of the order by itself does."""
+    settlement = begun(Status.ACCEPTED)
+
+    settle(settlement, [reported(replace(order(OrderStatus.WORKING, 5), average_price=None))])
+    settle(settlement, [reported(replace(order(OrderStatus.FILLED, 10), average_price=Decimal(20)))])
+
+    assert prices(settlement) == [None, 20]
+    assert settlement.intent.average_fill_price == 20
+
+
+def test_after_a_price_for_all_that_is_filled_what_follows_has_its_own_again():
+    settlement = begun(Status.ACCEPTED)
+
+    for filled, average in ((2, 10), (4, None), (6, 20), (8, 30)):
+        price = None if average is None else Decimal(average)
+        settle(settlement, [reported(replace(order(OrderStatus.WORKING, filled), average_price=price))])
+
+    assert prices(settlement) == [10, None, 20, 60]
+
+
+def test_what_updates_before_an_execution_have_missed_has_the_price_of_the_order_after_fills_without_one():
+    settlement = begun(Status.ACCEPTED)
+    shown = replace(order(OrderStatus.FILLED, 10), average_price=Decimal(20))
+
+    settle(settlement, [reported(replace(order(OrderStatus.WORKING, 4), average_price=None))])
+    settle(settlement, [reported(shown, execution(1, 5))])
+
+    assert prices(settlement) == [None, 20, 5]
+
+
 def test_what_an_order_shows_beyond_an_execution_that_is_known_is_a_trade_without_a_name():
     """The log has each execution once: a second trade under its id could not be written at all."""
     settlement = begun(Status.ACCEPTED)

@@ -68,9 +68,11 @@ def _reason_code(intent: Intent, report: Report, status: Status) -> str | None:
 
 
 def _average(intent: Intent, last: Decimal, price: Decimal | None) -> Decimal | None:
+    """What was filled without a price counts at the average of the rest."""
+    average = intent.average_fill_price
     if not last or price is None:
-        return intent.average_fill_price
-    before = intent.filled_quantity * (intent.average_fill_price or Decimal(0))
+        return average
+    before = intent.filled_quantity * (price if average is None else average)
     return (before + last * price) / (intent.filled_quantity + last)
 
 

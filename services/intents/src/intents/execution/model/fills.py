@@ -34,13 +34,17 @@ def new_fills(known: BrokerOrder, order: Order, execution: Execution | None) -> 
     quantity = filled - known.filled_quantity
     if quantity <= 0:
         return []
+    is_priced = _is_priced(known)
     value = _value_of(known, order, execution, filled)
-    known.filled_quantity, known.filled_value = filled, known.filled_value + value
+    known.filled_quantity, known.filled_value = filled, _total_value(known, order, filled, value)
     if named is None or quantity < named.quantity:
         return [Fill(quantity, _price(value, quantity), None)]
     fill = Fill(named.quantity, named.price, named)
     missed = quantity - named.quantity  # by updates that did not come, or not yet
-    return [Fill(missed, _price(value - named.quantity * named.price, missed), None), fill] if missed else [fill]
+    if not missed:
+        return [fill]
+    difference = _price(value - named.quantity * named.price, missed)
+    return [Fill(missed, difference if is_priced else order.average_price or named.price, None), fill]
 
 
 def _note_execution(known: BrokerOrder, execution: Execution | None) -> Execution | None:
@@ -53,12 +57,29 @@ def _note_execution(known: BrokerOrder, execution: Execution | None) -> Executio
 
 
 def _value_of(known: BrokerOrder, order: Order, execution: Execution | None, filled: Decimal) -> Decimal:
-    quantity = filled - known.filled_quantity
+    """Of what is new. Two averages say what lies between them only if the first is of all that was filled by then."""
+    quantity, average = filled - known.filled_quantity, _average(order, filled)
     if execution and execution.quantity == quantity:
         return quantity * execution.price
-    if order.average_price is not None and filled == order.filled_quantity:
-        return order.average_price * filled - known.filled_value
+    if average is not None:
+        return average * filled - known.filled_value if _is_priced(known) else average * quantity
     return quantity * (execution.price if execution else order.average_price or _ZERO)
+
+
+def _total_value(known: BrokerOrder, order: Order, filled: Decimal, value: Decimal) -> Decimal:
+    """Of all that is filled; zero as long as the price of a part of it is not known."""
+    if _is_priced(known) and value > 0:
+        return known.filled_value + value
+    return filled * (_average(order, filled) or _ZERO)
+
+
+def _average(order: Order, filled: Decimal) -> Decimal | None:
+    """The price of all that is filled, as the order itself shows it."""
+    return order.average_price if filled == order.filled_quantity else None
+
+
+def _is_priced(known: BrokerOrder) -> bool:
+    return known.filled_value > 0 or known.filled_quantity == 0
 
 
 def _price(value: Decimal, quantity: Decimal) -> Decimal | None:
