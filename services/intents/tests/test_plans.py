@@ -29,6 +29,7 @@ ENTERED_BY = {
     "balance_pkey": {"account_id"},
     "broker_account_pkey": {"account_id"},
     "broker_login_pkey": {"account_id", "credential"},
+    "broker_order_ended_idx": {"account_id", "broker_order_id"},
     "broker_order_intent_idx": {"intent_id"},
     "broker_order_unended_idx": {"account_id"},
     "broker_order_pkey": {"account_id", "client_order_id"},

@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
-from intents.execution import reconciliation, recorder
+from intents.execution import recorder
 from intents.execution.model.inputs import BrokerReport
 from intents.execution.model.known_orders import ReadingStart
-from tip_brokers import BrokerError, ClientIds, CredentialRefused, Order, OrderStatus, OutcomeUnknown, Refused
+from intents.execution.reconciliation import AccountReconciliation, read_account
+from tip_brokers import CredentialRefused, Order, OrderStatus, OutcomeUnknown, Refused
 from tip_brokers.protocol import BROKEN_ANSWER
 from tip_testing.commands import create
 
-from ..broker_side import accept
+from ..broker_side import accept, fill
+from .showing import Shows, unanswered
 from .test_reconciliation import known_open_orders
 
 
@@ -25,6 +27,14 @@ def nameless(order: Order, **more: Any) -> Order:
 
 def record(desk: Any, order: Order) -> None:
     recorder.record(desk.deps.connections, [BrokerReport(desk.account_id, order, datetime.now(UTC), None)])
+
+
+def of_another(desk: Any, broker_order_id: str) -> None:
+    """It is recorded as somebody else's."""
+    desk.execute(
+        "INSERT INTO intents.broker_order (account_id, client_order_id, broker_order_id, status, filled_quantity)"
+        f" VALUES (:account_id, '{broker_order_id}', '{broker_order_id}', 'WORKING', 0)"
+    )
 
 
 def of_others(desk: Any) -> list[str]:
@@ -41,11 +51,39 @@ def test_an_order_of_ours_that_was_answered_after_its_account_was_read_is_nobody
     assert of_others(desk) == ["b2"]
 
 
+def test_an_order_of_ours_that_ended_after_its_account_was_read_is_nobody_elses(desk):
+    made = accept(desk, desk.created(create("ABC", "10"))["intent_id"], "b1")
+    fill(desk, made, "10", "1", "e1")
+
+    record(desk, nameless(made))
+    record(desk, nameless(made, broker_order_id="b2"))
+
+    assert [row["status"] for row in desk.rows("intent")] == ["FILLED"]
+    assert of_others(desk) == ["b2"]
+
+
+def test_an_order_of_ours_that_was_taken_for_somebody_elses_is_reported_as_such_no_more(desk):
+    made = accept(desk, desk.created(create("ABC", "10"))["intent_id"], "b1")
+    of_another(desk, "b1")
+
+    record(desk, nameless(made, filled_quantity=Decimal(4), average_price=Decimal(1)))
+
+    assert of_others(desk) == []
+
+
+def test_once_an_operator_has_said_that_an_order_never_arrived_orders_of_its_symbol_are_somebody_elses(desk):
+    made = accept(desk, desk.created(create("ABC"))["intent_id"], "b1")
+    unanswered(desk, "MISSING")
+    account = AccountReconciliation(desk.account_id, Shows(nameless(made)), known_open_orders(desk))
+
+    recorder.record(desk.deps.connections, account.differences())
+
+    assert of_others(desk) == ["b1"]
+
+
 def test_while_an_answer_is_to_come_an_order_of_its_symbol_may_be_ours(desk):
     made = accept(desk, desk.created(create("ABC"))["intent_id"], "b1")
-    desk.execute(
-        "UPDATE intents.broker_order SET broker_order_id = NULL, status = 'STARTED' WHERE account_id = :account_id"
-    )
+    unanswered(desk)
 
     record(desk, nameless(made))
     record(desk, nameless(made, broker_order_id="b2", symbol="XYZ"))
@@ -56,10 +94,7 @@ def test_while_an_answer_is_to_come_an_order_of_its_symbol_may_be_ours(desk):
 def test_an_order_of_others_that_is_known_moves_on_while_an_answer_is_to_come(desk):
     made = accept(desk, desk.created(create("ABC"))["intent_id"], "b1")
     record(desk, nameless(made, broker_order_id="b2"))
-    desk.execute(
-        "UPDATE intents.broker_order SET broker_order_id = NULL, status = 'STARTED'"
-        " WHERE account_id = :account_id AND intent_id IS NOT NULL"
-    )
+    unanswered(desk)
 
     record(desk, nameless(made, broker_order_id="b2", status=OrderStatus.CANCELED))
 
@@ -69,47 +104,19 @@ def test_an_order_of_others_that_is_known_moves_on_while_an_answer_is_to_come(de
 def test_an_order_that_is_named_by_the_id_that_the_broker_has_too_is_not_nameless(desk):
     """As in a session of FIX."""
     made = accept(desk, desk.created(create("ABC"))["intent_id"], "b1")
-    desk.execute(
-        "UPDATE intents.broker_order SET broker_order_id = NULL, status = 'STARTED' WHERE account_id = :account_id"
-    )
+    unanswered(desk)
 
     record(desk, replace(made, client_order_id="b2", broker_order_id="b2"))
 
     assert of_others(desk) == ["b2"]
 
 
-class Shows:
-    """A broker with these open orders, and with what it answers about others by themselves."""
-
-    client_ids = ClientIds.NONE
-
-    def __init__(self, *orders: Order, **others: Order | BrokerError) -> None:
-        self._orders, self._others = orders, others
-
-    def open_orders(self) -> tuple[Order, ...]:
-        return self._orders
-
-    def order(self, broker_order_id: str) -> Order:
-        found = self._others[broker_order_id]
-        if isinstance(found, BrokerError):
-            raise found
-        return found
-
-    def executions(self, _after: datetime) -> list[Any]:
-        return []
-
-    positions = balance = lambda _self: []
-
-
 def test_what_is_filled_counts_for_the_intent_also_where_its_order_was_taken_for_somebody_elses(desk):
     made = accept(desk, desk.created(create("ABC", "10"))["intent_id"], "b1")
-    desk.execute(
-        "INSERT INTO intents.broker_order (account_id, client_order_id, broker_order_id, status, filled_quantity)"
-        " VALUES (:account_id, 'b1', 'b1', 'WORKING', 0)"
-    )
+    of_another(desk, "b1")
     shown = Shows(nameless(made, filled_quantity=Decimal(4), average_price=Decimal(1)))
 
-    found = reconciliation.AccountReconciliation(desk.account_id, shown, known_open_orders(desk)).differences()
+    found = AccountReconciliation(desk.account_id, shown, known_open_orders(desk)).differences()
     recorder.record(desk.deps.connections, found)
 
     assert [row["filled_quantity"] for row in desk.rows("intent")] == [4]
@@ -123,7 +130,7 @@ def test_an_order_that_cannot_be_read_hides_no_other(desk, error):
     _, second = (accept(desk, desk.created(create("ABC"))["intent_id"], f"b{number}") for number in (1, 2))
     shown = Shows(b1=error, b2=replace(second, status=OrderStatus.CANCELED))
 
-    found = reconciliation.AccountReconciliation(desk.account_id, shown, known_open_orders(desk)).differences()
+    found = AccountReconciliation(desk.account_id, shown, known_open_orders(desk)).differences()
 
     assert [(report.order.broker_order_id, report.order.status) for report in found] == [("b2", "CANCELED")]
 
@@ -132,9 +139,9 @@ def test_what_a_position_contains_of_an_order_that_cannot_be_read_is_not_known(d
     _, second = (accept(desk, desk.created(create("ABC"))["intent_id"], f"b{number}") for number in (1, 2))
     shown = Shows(b1=Refused("UNKNOWN_SYMBOL", "no"), b2=replace(second, status=OrderStatus.CANCELED))
     known = known_open_orders(desk)
-    account = reconciliation.AccountReconciliation(desk.account_id, shown, known)
+    account = AccountReconciliation(desk.account_id, shown, known)
 
-    _, holdings = reconciliation.read_account(account, ReadingStart(datetime.now(UTC), 0, known))
+    _, holdings = read_account(account, ReadingStart(datetime.now(UTC), 0, known))
 
     assert set(holdings.filled) == {second.client_order_id}
 
@@ -146,4 +153,4 @@ def test_a_broker_that_does_not_answer_or_answers_nothing_that_can_be_read_is_no
     shown = Shows(**{f"b{number}": error for number in range(5)})
 
     with pytest.raises(type(error)):
-        reconciliation.AccountReconciliation(desk.account_id, shown, known_open_orders(desk)).differences()
+        AccountReconciliation(desk.account_id, shown, known_open_orders(desk)).differences()

@@ -1,15 +1,13 @@
 """Orders that the broker shows under no client order id, or one of its own."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
-from uuid import uuid4
 
 import pytest
 
 from intents.execution import reconciliation, recorder, store
-from intents.execution.model.known_orders import KnownOpenOrder
-from tip_brokers import ClientIds, Execution, Order, OrderStatus
+from tip_brokers import ClientIds, Execution, Order
 from tip_testing.commands import create
 
 from ..broker_side import accept
@@ -42,16 +40,3 @@ def test_an_order_that_the_broker_shows_without_our_id_is_recorded_as_ours(desk,
 
     assert [row["filled_quantity"] for row in desk.rows("intent")] == [4]
     assert [row["client_order_id"] for row in desk.rows("broker_order")] == [order.client_order_id]
-
-
-def test_an_order_without_our_id_is_nobody_elses_while_one_of_ours_may_be_it():
-    moment = datetime.now(UTC)
-    shown = Order("b1", "b1", OrderStatus.WORKING, "ABC", "BUY", "Limit", Decimal(1), Decimal(0), None, moment, moment)
-    unanswered = KnownOpenOrder("tip-1", None, "STARTED", Decimal(0), moment, in_flight=True, symbol="ABC")
-
-    def reports(of: list[KnownOpenOrder]) -> list[str]:
-        account = reconciliation.AccountReconciliation(uuid4(), Unqueryable(shown), of)
-        return [report.order.broker_order_id for report in account.differences()]
-
-    assert reports([unanswered]) == []
-    assert reports([unanswered._replace(symbol="XYZ")]) == reports([]) == ["b1"]

@@ -93,17 +93,16 @@ class AccountReconciliation:
         """What has to be recorded: executions first, each by its id, then the orders as they stand.
 
         Of today's account also orders that are not known to be open here, among them those of other origin. What is in
-        flight is the executor's, unless it is open.
+        flight is the executor's, and whether an order without our id may be it is decided when that is recorded.
         """
         current = [(known, order) for known, order in orders.current.items() if not known.in_flight]
         changed = [(known, order) for known, order in current if _has_changed(known, order)]
         matched = {order.broker_order_id for _, order in current}
-        others = [order for order in orders.shown if order.broker_order_id not in matched]
-        rest = [] if self.is_former else [order for order in others if not self._may_be_ours(order)]
+        others = [] if self.is_former else [order for order in orders.shown if order.broker_order_id not in matched]
         executions = self._executions([(known, order) for known, order in changed if _has_fills(known, order)])
         return [
             *(self._report(order, execution.occurred_at, execution) for order, execution in executions),
-            *(self._report(order, order.updated_at) for order in (*(order for _, order in changed), *rest)),
+            *(self._report(order, order.updated_at) for order in (*(order for _, order in changed), *others)),
             *self._canceled([(known, order) for known, order in current if known.unwanted and order.status in OPEN]),
         ]
 
@@ -138,11 +137,6 @@ class AccountReconciliation:
         found |= self._ended(absent, unread)
         ours = {known.client_order_id for known in self.known}
         return {known: _named(known, order, ours) for known, order in found.items() if order is not None}
-
-    def _may_be_ours(self, order: Order) -> bool:
-        """Of what the broker shows without a client order id: whether it may be one whose answer is still to come."""
-        unanswered = (known.symbol for known in self.known if known.broker_order_id is None)
-        return order.is_nameless and order.symbol in unanswered
 
     def _is_due(self, known: KnownOpenOrder) -> bool:
         if known.broker_order_id is None and self.broker.client_ids is ClientIds.NONE:

@@ -96,6 +96,12 @@ Index(
     broker_order.c.account_id,
     postgresql_where=text("status NOT IN ('FILLED', 'CANCELED', 'EXPIRED', 'REJECTED', 'REPLACED')"),
 )
+Index(
+    "broker_order_ended_idx",
+    broker_order.c.account_id,
+    broker_order.c.broker_order_id,
+    postgresql_where=text("status IN ('FILLED', 'CANCELED', 'EXPIRED', 'REJECTED', 'REPLACED')"),
+)
 broker_call = Table(
     "broker_call",
     METADATA,

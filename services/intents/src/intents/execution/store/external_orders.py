@@ -20,16 +20,21 @@ _TO_BE_ADOPTED = to_be_adopted(
     """AND symbol BETWEEN $8::jsonb ->> 'symbol' AND $8::jsonb ->> 'symbol' AND order_side = $8::jsonb ->> 'order_side'
           AND spec -> ($8::jsonb ->> 'order_kind') IS NOT NULL""",
 )
-# What the broker shows without a client order id may be an order whose answer was recorded after its account was read,
-# or is still to come.
-_MAY_BE_OURS = f"""
+# What the broker shows without a client order id is ours by the broker's id, also if it has ended since its account was
+# read. While the answer about an order of its symbol is to come it may be that one, unless it is known already.
+_IS_OF_ENDED = f"""
+    SELECT FROM intents.broker_order
+    WHERE $10 AND account_id = $1 AND broker_order_id = $3 AND status IN ({ENDED_SQL}) AND intent_id IS NOT NULL
+"""
+_MAY_BE_OF_OPEN = f"""
     SELECT FROM (SELECT * FROM intents.broker_order
                  WHERE $10 AND account_id = $1 AND status NOT IN ({ENDED_SQL}) OFFSET 0) open
     WHERE intent_id IS NOT NULL
-      AND NOT EXISTS (SELECT FROM intents.broker_order WHERE account_id = $1 AND client_order_id = $2)
       AND (broker_order_id = $3
-           OR ({IN_FLIGHT} AND (SELECT symbol FROM intents.intent i WHERE i.account_id = open.account_id
-                                AND i.id = open.intent_id) = $8::jsonb ->> 'symbol'))
+           OR ({IN_FLIGHT}
+               AND NOT EXISTS (SELECT FROM intents.broker_order WHERE account_id = $1 AND client_order_id = $2)
+               AND (SELECT symbol FROM intents.intent i WHERE i.account_id = open.account_id
+                    AND i.id = open.intent_id) = $8::jsonb ->> 'symbol'))
 """  # noqa: S608 - a constant
 # The event follows only if the order is new or has moved on since it was last seen.
 _RECORD = Statement(
@@ -39,7 +44,8 @@ _RECORD = Statement(
     WITH seen AS (
         INSERT INTO intents.broker_order AS o (account_id, client_order_id, broker_order_id, status, filled_quantity,
                                                filled_value)
-        SELECT $1, $2, $3, $4, $5, $6 WHERE NOT EXISTS ({_TO_BE_ADOPTED}) AND NOT EXISTS ({_MAY_BE_OURS})
+        SELECT $1, $2, $3, $4, $5, $6
+        WHERE NOT EXISTS ({_TO_BE_ADOPTED}) AND NOT EXISTS ({_IS_OF_ENDED}) AND NOT EXISTS ({_MAY_BE_OF_OPEN})
         ON CONFLICT (account_id, client_order_id) DO UPDATE SET status = excluded.status,
             filled_quantity = greatest(o.filled_quantity, excluded.filled_quantity),
             filled_value = excluded.filled_value, updated_at = now()
