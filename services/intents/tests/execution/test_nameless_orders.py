@@ -1,18 +1,14 @@
-"""Orders that a broker shows without a client order id, and orders that it shows in no form that can be read."""
+"""Orders that a broker shows without a client order id."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-import pytest
-
 from intents.execution import recorder
 from intents.execution.model.inputs import BrokerReport
-from intents.execution.model.known_orders import ReadingStart
-from intents.execution.reconciliation import AccountReconciliation, read_account
-from tip_brokers import CredentialRefused, Order, OrderStatus, OutcomeUnknown, Refused
-from tip_brokers.protocol import BROKEN_ANSWER
+from intents.execution.reconciliation import AccountReconciliation
+from tip_brokers import Order, OrderStatus
 from tip_testing.commands import create
 
 from ..broker_side import accept, fill
@@ -120,37 +116,3 @@ def test_what_is_filled_counts_for_the_intent_also_where_its_order_was_taken_for
     recorder.record(desk.deps.connections, found)
 
     assert [row["filled_quantity"] for row in desk.rows("intent")] == [4]
-
-
-UNREADABLE = [Refused("UNKNOWN_SYMBOL", "no"), OutcomeUnknown(BROKEN_ANSWER)]
-
-
-@pytest.mark.parametrize("error", UNREADABLE, ids=["refused", "broken"])
-def test_an_order_that_cannot_be_read_hides_no_other(desk, error):
-    _, second = (accept(desk, desk.created(create("ABC"))["intent_id"], f"b{number}") for number in (1, 2))
-    shown = Shows(b1=error, b2=replace(second, status=OrderStatus.CANCELED))
-
-    found = AccountReconciliation(desk.account_id, shown, known_open_orders(desk)).differences()
-
-    assert [(report.order.broker_order_id, report.order.status) for report in found] == [("b2", "CANCELED")]
-
-
-def test_what_a_position_contains_of_an_order_that_cannot_be_read_is_not_known(desk):
-    _, second = (accept(desk, desk.created(create("ABC"))["intent_id"], f"b{number}") for number in (1, 2))
-    shown = Shows(b1=Refused("UNKNOWN_SYMBOL", "no"), b2=replace(second, status=OrderStatus.CANCELED))
-    known = known_open_orders(desk)
-    account = AccountReconciliation(desk.account_id, shown, known)
-
-    _, holdings = read_account(account, ReadingStart(datetime.now(UTC), 0, known))
-
-    assert set(holdings.filled) == {second.client_order_id}
-
-
-@pytest.mark.parametrize("error", [OutcomeUnknown("timeout"), CredentialRefused(), OutcomeUnknown(BROKEN_ANSWER)])
-def test_a_broker_that_does_not_answer_or_answers_nothing_that_can_be_read_is_not_read_on(desk, error):
-    for number in range(5):
-        accept(desk, desk.created(create("ABC"))["intent_id"], f"b{number}")
-    shown = Shows(**{f"b{number}": error for number in range(5)})
-
-    with pytest.raises(type(error)):
-        AccountReconciliation(desk.account_id, shown, known_open_orders(desk)).differences()

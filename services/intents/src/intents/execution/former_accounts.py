@@ -32,7 +32,7 @@ class FormerAccounts:
             if broker is None:
                 self._report_out_of_reach(watch, there)
                 continue
-            account = AccountReconciliation(watch.account.account_id, broker, there, watch.missing, is_former=True)
+            account = AccountReconciliation(watch.account.account_id, broker, there, watch.queries, is_former=True)
             found += account.differences()
         return found
 

@@ -255,7 +255,7 @@ class Reconciler:
             opened = self.credentials.broker_account(account_id, pair, broker)
             watch.end_stream_of_other(pair.reference)
             here = [known for known in start.orders if known.broker_account in (None, opened)]
-            account = AccountReconciliation(account_id, broker, here, watch.missing)
+            account = AccountReconciliation(account_id, broker, here, watch.queries)
             found = self._read(watch, account, start, (pair.reference, opened))
             if watch.account.is_restored and self._restored:
                 self._catch_up(watch, account, found, self._restored)

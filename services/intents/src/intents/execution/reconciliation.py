@@ -33,23 +33,38 @@ log = logs.get(__name__)
 LIST_ABOVE = 10  # up to so many orders are queried one by one, more by a list
 CLOCKS_DIFFER = timedelta(minutes=1)
 FIRST_PAUSE_SECONDS = 1.0
-MOST_BROKEN = 3  # answers of one reading; more of them say that it is the broker
+MOST_BROKEN = 3  # answers in a row; then it may be the broker, and the next reading goes on with the others
 READ_TIMES = 3  # at the most, while orders are filled; then the next reading is waited for
 
 
 @dataclass
-class MissingOrders:
-    """When the broker is queried again for an order that was given up: the longer it is missing, the less often."""
+class OrderQueries:
+    """When the broker is queried about an order by itself.
+
+    About one that was given up the less often, the longer it is missing. One about which the last answer was broken
+    comes after all others, so that it keeps none of them from being read.
+    """
 
     _next: dict[str, tuple[float, float]] = field(default_factory=dict)
+    _broken_at: dict[str, float] = field(default_factory=dict)
 
     def due(self, name: str) -> bool:
+        """Whether one that was given up is queried now."""
         now = time.monotonic()
         due_at, pause = self._next.get(name, (now, FIRST_PAUSE_SECONDS))
         if now < due_at:
             return False
         self._next[name] = (now + pause, pause * 1.5)
         return True
+
+    def in_turn(self, orders: Iterable[KnownOpenOrder]) -> list[KnownOpenOrder]:
+        return sorted(orders, key=lambda known: self._broken_at.get(known.key, 0.0))
+
+    def note_read(self, known: KnownOpenOrder) -> None:
+        self._broken_at.pop(known.key, None)
+
+    def note_broken(self, known: KnownOpenOrder) -> None:
+        self._broken_at[known.key] = time.monotonic()
 
 
 class ShownOrders(NamedTuple):
@@ -58,7 +73,7 @@ class ShownOrders(NamedTuple):
     shown: Sequence[Order]
     current: Mapping[KnownOpenOrder, Order]
     unread: Collection[str] = ()
-    """Keys of those that it shows in no form that can be read: how much of them is filled is not known."""
+    """Keys of those that are not read, or in no form that can be: how much of them is filled is not known."""
 
 
 NONE_SHOWN = ShownOrders((), MappingProxyType({}))
@@ -71,7 +86,7 @@ class AccountReconciliation:
     account_id: UUID
     broker: Broker
     known: Sequence[KnownOpenOrder]
-    missing: MissingOrders = field(default_factory=MissingOrders)
+    queries: OrderQueries = field(default_factory=OrderQueries)
     is_former: bool = False
     """Whether another account at the broker is today's: of this one only our own orders are of interest."""
 
@@ -81,8 +96,15 @@ class AccountReconciliation:
 
     def orders(self, before: ShownOrders) -> ShownOrders:
         """`before`: what was shown a moment ago of orders that are not queried again so soon."""
-        shown, unread = list(self.broker.open_orders()), set[str]()
-        return ShownOrders(shown, {**before.current, **self._current(shown, unread)}, unread)
+        shown = list(self.broker.open_orders())
+        found = self._open(shown)
+        due = [known for known in self.known if known not in found and self._is_due(known)]
+        answered = self._ended(due)
+        found |= {known: order for known, order in answered.items() if order}
+        unread = {known.key for known in due if known not in answered}
+        ours = {known.client_order_id for known in self.known}
+        current = {known: _named(known, found[known], ours) for known in self.known if known in found}
+        return ShownOrders(shown, {**before.current, **current}, unread)
 
     def filled(self, orders: ShownOrders) -> dict[str, Decimal]:
         """How much of each known order is filled; what the broker does not have is filled as far as is recorded."""
@@ -125,43 +147,55 @@ class AccountReconciliation:
     def _report(self, order: Order, moment: datetime, execution: Execution | None = None) -> BrokerReport:
         return BrokerReport(self.account_id, order, moment, execution, is_current_state=execution is None)
 
-    def _current(self, shown: Sequence[Order], unread: set[str]) -> dict[KnownOpenOrder, Order]:
-        """Our orders as the broker shows them: among its open ones, or by themselves. Adds to `unread`."""
+    def _open(self, shown: Sequence[Order]) -> dict[KnownOpenOrder, Order]:
+        """Our orders among those that are open at the broker."""
         by_id = {order.broker_order_id: order for order in shown}
         by_name = {order.client_order_id: order for order in shown}
-        found: dict[KnownOpenOrder, Order | None] = {}
-        for known in self.known:
-            by_ours = by_name.get(known.client_order_id)
-            found[known] = by_id.get(known.broker_order_id) if known.broker_order_id else by_ours
-        absent = [known for known, order in found.items() if order is None and self._is_due(known)]
-        found |= self._ended(absent, unread)
-        ours = {known.client_order_id for known in self.known}
-        return {known: _named(known, order, ours) for known, order in found.items() if order is not None}
+        found = {
+            known: by_id.get(known.broker_order_id) if known.broker_order_id else by_name.get(known.client_order_id)
+            for known in self.known
+        }
+        return {known: order for known, order in found.items() if order}
 
     def _is_due(self, known: KnownOpenOrder) -> bool:
         if known.broker_order_id is None and self.broker.client_ids is ClientIds.NONE:
             return False  # only a person can find it
-        return known.status != MISSING or self.missing.due(known.client_order_id)
+        return known.status != MISSING or self.queries.due(known.client_order_id)
 
-    def _ended(self, absent: Sequence[KnownOpenOrder], unread: set[str]) -> dict[KnownOpenOrder, Order | None]:
-        """Orders that are no longer open at the broker."""
+    def _ended(self, absent: Sequence[KnownOpenOrder]) -> dict[KnownOpenOrder, Order | None]:
+        """Orders that are no longer open at the broker, without those that cannot be read."""
+        listed = self._listed_since(absent) if len(absent) > LIST_ABOVE else {}
+        found: dict[KnownOpenOrder, Order | None] = {}
+        for known in absent:
+            if order := listed.get(known.broker_order_id or known.client_order_id):
+                found[known] = order
+        return found | self._queried_singly([known for known in absent if known not in found])
+
+    def _listed_since(self, absent: Sequence[KnownOpenOrder]) -> dict[str, Order]:
+        """By either id. What is not listed is queried by itself."""
         listed: dict[str, Order] = {}
-        if len(absent) > LIST_ABOVE:
-            since = min(known.created_at for known in absent) - CLOCKS_DIFFER
-            with suppress(ListingTooLong):  # what is not listed is queried by itself
-                for order in self.broker.orders(since):
-                    listed[order.broker_order_id] = listed[order.client_order_id] = order
+        with suppress(ListingTooLong):
+            for order in self.broker.orders(min(known.created_at for known in absent) - CLOCKS_DIFFER):
+                listed[order.broker_order_id] = listed[order.client_order_id] = order
+        return listed
+
+    def _queried_singly(self, orders: Sequence[KnownOpenOrder]) -> dict[KnownOpenOrder, Order | None]:
+        """Without those that cannot be read, or whose turn comes in a later reading."""
         found: dict[KnownOpenOrder, Order | None] = {}
         broken = 0
-        for known in absent:
+        for known in self.queries.in_turn(orders):
             try:
-                found[known] = listed.get(known.broker_order_id or known.client_order_id) or self._queried(known)
+                found[known], broken = self._queried(known), 0
+                self.queries.note_read(known)
             except (Refused, OutcomeUnknown) as error:
-                broken += isinstance(error, OutcomeUnknown)
-                if not _is_of_one_order(error) or broken > MOST_BROKEN:
+                if not _is_of_one_order(error):
                     raise
-                unread.add(known.key)
                 log.warning("order_not_read", account_id=str(self.account_id), error=type(error).__name__)
+                if isinstance(error, OutcomeUnknown):
+                    self.queries.note_broken(known)
+                    broken += 1
+            if broken == MOST_BROKEN:
+                break
         return found
 
     def _queried(self, known: KnownOpenOrder) -> Order | None:

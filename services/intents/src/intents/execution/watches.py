@@ -11,7 +11,7 @@ from uuid import UUID
 
 from intents.execution.fair_share import may_take_another, who_gives_way
 from intents.execution.model.known_orders import WatchedAccount
-from intents.execution.reconciliation import MissingOrders
+from intents.execution.reconciliation import OrderQueries
 
 NEVER = -math.inf
 LINGER_SECONDS = 600.0  # how long an account is listened to after its last order has ended
@@ -31,7 +31,7 @@ class Watch:
     """Ends its stream; None: it has none."""
     credential: str | None = None
     """With which its stream was opened last."""
-    missing: MissingOrders = field(default_factory=MissingOrders)
+    queries: OrderQueries = field(default_factory=OrderQueries)
     paused_until: float = 0.0
     """Until when the broker wishes not to be queried."""
     adopted_until: dict[UUID, datetime] = field(default_factory=dict)
