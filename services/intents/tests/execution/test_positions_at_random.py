@@ -1,7 +1,7 @@
 """A fill counts once in a position, in whatever order it happens, is read with the position, and is recorded.
 
 Order number k is filled by lots of 100 ** k, other trades of the account by ones: so a position shows how much of each
-it contains. Forty stories by default; `POSITION_STORIES=10000 pytest …` runs that many.
+it contains. Forty stories by default at each kind of broker; `POSITION_STORIES=10000 pytest …` runs that many.
 """
 
 import os
@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -31,12 +32,16 @@ SYMBOL = "ABC"
 
 @dataclass
 class Market:
-    """The account at its broker. Whatever may happen meanwhile happens `before_answer`."""
+    """The account at its broker. Whatever may happen meanwhile happens `before_answer`.
 
-    client_ids = ClientIds.UNIQUE
+    One that cannot be queried by our ids does not show them either, and sometimes `loses` an order for a moment.
+    """
+
+    client_ids: ClientIds = ClientIds.UNIQUE
     orders: dict[str, Order] = field(default_factory=dict)
     traded_by_others: int = 0
     before_answer: Any = None
+    loses: Any = None
 
     @property
     def held(self) -> Decimal:
@@ -71,13 +76,19 @@ class Market:
 
     def open_orders(self) -> list[Order]:
         self.before_answer()
-        return [order for order in self.orders.values() if order.status not in ENDED]
+        shown = [order for order in self.orders.values() if order.status not in ENDED]
+        if self.client_ids is not ClientIds.NONE:
+            return shown
+        return [replace(order, client_order_id=order.broker_order_id, is_nameless=True) for order in shown]
 
     def order(self, broker_order_id: str) -> Order | None:
         self.before_answer()
+        if self.client_ids is ClientIds.NONE and self.loses():
+            return None
         return next((o for o in self.orders.values() if o.broker_order_id == broker_order_id), None)
 
     def find(self, client_order_id: str, symbol: str) -> Order | None:
+        assert self.client_ids is not ClientIds.NONE
         self.before_answer()
         return self.orders.get(client_order_id)
 
@@ -99,6 +110,7 @@ class Story:
 
     def __post_init__(self) -> None:
         self.market.before_answer = self.meanwhile
+        self.market.loses = lambda: next(self.choices, 0) % 4 == 3
 
     def run(self) -> None:
         while (choice := next(self.choices, None)) is not None:
@@ -108,6 +120,7 @@ class Story:
         self.read()
         self.read()
         assert self.shown() == self.market.held
+        assert [row for row in self.desk.rows("broker_order") if row["intent_id"] is None] == []
 
     def meanwhile(self) -> None:
         choice = next(self.choices, 1)
@@ -176,7 +189,8 @@ class Story:
     def write(self, given: Any, order: Order) -> None:
         recorder.record(self.desk.deps.connections, [given])
         name = order.client_order_id
-        self.recorded[name] = max(self.recorded[name], order.filled_quantity)
+        if not order.is_nameless:
+            self.recorded[name] = max(self.recorded[name], order.filled_quantity)
 
     def read(self) -> None:
         self.readings += 1
@@ -228,11 +242,12 @@ def digits(number: Decimal, many: int) -> list[int]:
     return found
 
 
+@pytest.mark.parametrize("client_ids", [ClientIds.UNIQUE, ClientIds.NONE])
 @given(choices=st.lists(st.integers(0, 479), min_size=8, max_size=60))
 @settings(
     max_examples=STORIES,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_a_fill_counts_once_in_whatever_order_it_is_read_and_recorded(new_desk, organization, choices):
-    Story(new_desk(organization=organization), iter(choices)).run()
+def test_a_fill_counts_once_in_whatever_order_it_is_read_and_recorded(new_desk, organization, client_ids, choices):
+    Story(new_desk(organization=organization), iter(choices), Market(client_ids)).run()

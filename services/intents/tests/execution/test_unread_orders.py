@@ -1,21 +1,24 @@
-"""Orders that a broker shows in no form that can be read: they hide no other."""
+"""Orders that a broker does not show, or in no form that can be read: they hide no other, and no fill counts twice."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
+from intents.execution import recorder, store
 from intents.execution.model.inputs import BrokerReport
-from intents.execution.model.known_orders import Holdings, ReadingStart
+from intents.execution.model.known_orders import Holdings, KnownOpenOrder, ReadingStart
 from intents.execution.reconciliation import MOST_BROKEN, AccountReconciliation, OrderQueries, read_account
-from tip_brokers import CredentialRefused, Order, OrderStatus, OutcomeUnknown, Refused
+from tip_brokers import ClientIds, CredentialRefused, Order, OrderStatus, OutcomeUnknown, Refused
 from tip_brokers.protocol import BROKEN_ANSWER
 from tip_testing.commands import create
 
 from ..broker_side import accept
-from .showing import Shows
+from .showing import Shows, unanswered
 from .test_reconciliation import known_open_orders
 
 REFUSED, BROKEN = Refused("UNKNOWN_SYMBOL", "no"), OutcomeUnknown(BROKEN_ANSWER)
@@ -34,6 +37,22 @@ def read(desk: Any, shown: Shows) -> Holdings:
     known = known_open_orders(desk)
     account = AccountReconciliation(desk.account_id, shown, known)  # type: ignore[arg-type]
     return read_account(account, ReadingStart(datetime.now(UTC), 0, known))[1]
+
+
+def read_and_save(desk: Any, shown: Shows) -> None:
+    with desk.deps.engine.begin() as tx:
+        start = store.begin_reading(tx, desk.account_id)
+        account = AccountReconciliation(desk.account_id, shown, start.orders)  # type: ignore[arg-type]
+        _, holdings = read_account(account, start)
+        store.save_holdings(tx, desk.account_id, holdings)
+
+
+def record(desk: Any, order: Order) -> None:
+    recorder.record(desk.deps.connections, [BrokerReport(desk.account_id, order, datetime.now(UTC))])
+
+
+def held(desk: Any) -> list[Decimal]:
+    return [row["quantity"] for row in desk.rows("position")]
 
 
 @pytest.mark.parametrize("error", [REFUSED, BROKEN], ids=["refused", "broken"])
@@ -81,3 +100,99 @@ def test_what_a_position_contains_of_an_order_that_cannot_be_read_is_not_known(d
     shown = Shows(b0=REFUSED, b1=replace(second, status=OrderStatus.CANCELED))
 
     assert set(read(desk, shown).filled) == {second.client_order_id}
+
+
+class Turning(Shows):
+    """Shows something else from the second listing on."""
+
+    def __init__(self, *orders: Order, then: Callable[["Turning"], None]) -> None:
+        super().__init__(*orders)
+        self._then = then
+
+    def open_orders(self) -> tuple[Order, ...]:
+        listed = super().open_orders()
+        self._then(self)
+        return listed
+
+
+@pytest.mark.parametrize("answer", [REFUSED, BROKEN, None], ids=["refused", "broken", "absent"])
+@pytest.mark.parametrize("client_ids", [ClientIds.UNIQUE, ClientIds.NONE])
+def test_what_was_shown_of_an_order_a_moment_ago_says_nothing_once_it_cannot_be_read(desk, answer, client_ids):
+    """Another one is filled, so that the account is read twice."""
+    first, second = accepted(desk, 2)
+
+    def turn(broker: Turning) -> None:
+        broker.open, broker.others = (filled(first, 4),), {"b1": answer}
+
+    shown = Turning(filled(first, 4), second, then=turn)
+    shown.client_ids = client_ids
+
+    assert read(desk, shown).filled == {first.client_order_id: 4}
+    assert shown.calls["positions"] == 2
+
+
+def test_an_order_that_has_surfaced_is_read_as_often_as_its_account():
+    """What was shown of it first would say nothing of what the positions contain that are read after that."""
+    now = datetime.now(UTC)
+    made = Order("tip-1", "b1", OrderStatus.WORKING, "ABC", "BUY", "Market", Decimal(10), Decimal(0), None, now, now)
+
+    class Surfacing(Shows):
+        client_ids = ClientIds.UNIQUE
+
+        def find(self, _client_order_id: str, _symbol: str) -> Order:
+            self.calls["find"] += 1
+            return filled(made, 4 * self.calls["find"])
+
+    given_up = KnownOpenOrder("tip-1", None, "MISSING", Decimal(0), now, key="tip-1")
+    shown = Surfacing()
+
+    account = AccountReconciliation(uuid4(), shown, [given_up])
+    found, holdings = read_account(account, ReadingStart(now, 0, [given_up]))
+
+    assert shown.calls["find"] == shown.calls["positions"] == 3
+    assert ([report.order.filled_quantity for report in found], holdings.filled) == ([12], {})
+
+
+@pytest.mark.parametrize("is_answered", [False, True], ids=["in flight", "between two lists"])
+def test_a_fill_that_a_broker_shows_in_positions_before_its_order_counts_once(desk, is_answered):
+    """No order can be queried by our id there, and that none is found by the broker's proves nothing."""
+    [made] = accepted(desk)
+    if not is_answered:
+        unanswered(desk)
+
+    read_and_save(desk, Shows(held={"ABC": 10}, b0=None))
+    record(desk, filled(made))
+
+    assert held(desk) == [10]
+    read_and_save(desk, Shows(held={"ABC": 10}))
+    assert held(desk) == [10]
+
+
+def test_while_an_order_waits_for_an_operator_its_symbol_has_the_fills_that_are_recorded_and_others_are_read(desk):
+    [made] = accepted(desk)
+    record(desk, filled(made, 4))
+    unanswered(desk)
+
+    read_and_save(desk, Shows(held={"ABC": 10, "XYZ": 3}))
+
+    assert {row["symbol"]: row["quantity"] for row in desk.rows("position")} == {"ABC": 4, "XYZ": 3}
+
+
+def test_once_an_operator_has_said_that_an_order_never_arrived_its_symbol_is_read_again(desk):
+    accepted(desk)
+    unanswered(desk, "MISSING")
+
+    read_and_save(desk, Shows(held={"ABC": 3}))
+
+    assert held(desk) == [3]
+
+
+@pytest.mark.parametrize("others", [{}, {"b0": REFUSED}], ids=["in flight", "refused"])
+def test_an_order_that_cannot_be_read_has_its_account_read_no_more_often(desk, others):
+    accepted(desk)
+    if not others:
+        unanswered(desk)
+    shown = Shows(**others)
+
+    assert read(desk, shown).filled == {}
+    assert shown.calls["positions"] == shown.calls["open_orders"] == 1

@@ -73,7 +73,7 @@ class ShownOrders(NamedTuple):
     shown: Sequence[Order]
     current: Mapping[KnownOpenOrder, Order]
     unread: Collection[str] = ()
-    """Keys of those that are not read, or in no form that can be: how much of them is filled is not known."""
+    """Keys of those of which it is not known how much is filled."""
 
 
 NONE_SHOWN = ShownOrders((), MappingProxyType({}))
@@ -95,19 +95,20 @@ class AccountReconciliation:
         return self.differences_from(self.orders(NONE_SHOWN))
 
     def orders(self, before: ShownOrders) -> ShownOrders:
-        """`before`: what was shown a moment ago of orders that are not queried again so soon."""
+        """`before`: what was shown a moment ago. All of it is read again: no figure is older than this reading."""
         shown = list(self.broker.open_orders())
         found = self._open(shown)
-        due = [known for known in self.known if known not in found and self._is_due(known)]
+        due = [known for known in self.known if known not in found and self._is_due(known, before)]
         answered = self._ended(due)
         found |= {known: order for known, order in answered.items() if order}
-        unread = {known.key for known in due if known not in answered}
+        absent = [known for known in self.known if known not in found and self._is_in_doubt(known, before)]
+        unread = {known.key for known in (*absent, *(known for known in due if known not in answered))}
         ours = {known.client_order_id for known in self.known}
         current = {known: _named(known, found[known], ours) for known in self.known if known in found}
-        return ShownOrders(shown, {**before.current, **current}, unread)
+        return ShownOrders(shown, current, unread)
 
     def filled(self, orders: ShownOrders) -> dict[str, Decimal]:
-        """How much of each known order is filled; what the broker does not have is filled as far as is recorded."""
+        """How much of each order is filled, where that is known; what the broker does not have, as far as recorded."""
         recorded = {known.key: known.filled_quantity for known in self.known if known.key not in orders.unread}
         return recorded | {known.key: order.filled_quantity for known, order in orders.current.items()}
 
@@ -157,10 +158,20 @@ class AccountReconciliation:
         }
         return {known: order for known, order in found.items() if order}
 
-    def _is_due(self, known: KnownOpenOrder) -> bool:
+    def _is_due(self, known: KnownOpenOrder, before: ShownOrders) -> bool:
         if known.broker_order_id is None and self.broker.client_ids is ClientIds.NONE:
             return False  # only a person can find it
-        return known.status != MISSING or self.queries.due(known.client_order_id)
+        return known.status != MISSING or known in before.current or self.queries.due(known.client_order_id)
+
+    def _is_in_doubt(self, known: KnownOpenOrder, before: ShownOrders) -> bool:
+        """Of an order that the broker does not show: whether it may be filled all the same.
+
+        So it is of one that was shown a moment ago, and where none can be queried by our ids, until an operator has
+        said that it never arrived.
+        """
+        if known in before.current:
+            return True
+        return known.status != MISSING and self.broker.client_ids is ClientIds.NONE
 
     def _ended(self, absent: Sequence[KnownOpenOrder]) -> dict[KnownOpenOrder, Order | None]:
         """Orders that are no longer open at the broker, without those that cannot be read."""
@@ -257,15 +268,15 @@ def _has_fills(known: KnownOpenOrder, order: Order) -> bool:
 def read_account(account: AccountReconciliation, start: ReadingStart) -> tuple[list[BrokerReport], Holdings]:
     """The differences to record, and what the account holds.
 
-    Positions are read between two readings of the orders, until these agree: only then is it known which fills the
-    positions contain. The first of these is what is recorded.
+    Positions are read between two readings of the orders, until these agree about all that is read: only then is it
+    known which fills the positions contain. The first of these is what is recorded.
     """
     orders = NONE_SHOWN
     for _ in range(READ_TIMES):
         before, positions = account.filled(orders), account.broker.positions()
         orders = account.orders(orders)
         after = account.filled(orders)
-        if before == after:
+        if after.items() <= before.items():
             break
     filled, balance = _contained(account, before, after), account.broker.balance()
     in_other_account = {known.key for known in start.orders} - {known.key for known in account.known}
