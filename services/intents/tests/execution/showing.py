@@ -45,8 +45,10 @@ class Shows:
 
 
 def unanswered(desk: Any, status: str = "STARTED") -> None:
-    """Nobody knows what became of the orders of the account."""
+    """Nobody knows what became of the orders of the account, which were sent if they are `STARTED`."""
     desk.execute(
         f"UPDATE intents.broker_order SET broker_order_id = NULL, status = '{status}'"
         " WHERE account_id = :account_id AND intent_id IS NOT NULL"
     )
+    if status == "STARTED":
+        desk.execute("UPDATE intents.intent SET submit_started_at = now() WHERE account_id = :account_id")

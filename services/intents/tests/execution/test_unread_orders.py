@@ -178,6 +178,17 @@ def test_while_an_order_waits_for_an_operator_its_symbol_has_the_fills_that_are_
     assert {row["symbol"]: row["quantity"] for row in desk.rows("position")} == {"ABC": 4, "XYZ": 3}
 
 
+def test_an_order_that_was_not_sent_and_waits_does_not_keep_its_symbol_from_being_read(desk):
+    """It may wait for this very reading, with POSITION_UNKNOWN."""
+    accepted(desk)
+    unanswered(desk)
+    desk.execute("UPDATE intents.intent SET submit_started_at = NULL WHERE account_id = :account_id")
+
+    read_and_save(desk, Shows(held={"ABC": 3}))
+
+    assert held(desk) == [3]
+
+
 def test_once_an_operator_has_said_that_an_order_never_arrived_its_symbol_is_read_again(desk):
     accepted(desk)
     unanswered(desk, "MISSING")

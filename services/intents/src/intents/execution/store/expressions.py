@@ -37,7 +37,13 @@ UNENDED = f"""
 """Of a broker order: not known to have ended, or given up not long ago. What is being sent is the executor's."""
 
 IN_FLIGHT = f"(status = '{STARTED}' AND broker_order_id IS NULL)"
-"""Of a broker order: perhaps sent, and not seen at the broker yet."""
+"""Of a broker order: its command has been begun, and it was not seen at the broker yet."""
+
+PERHAPS_SENT = f"""
+    ({IN_FLIGHT} AND EXISTS (SELECT FROM intents.intent i WHERE i.account_id = o.account_id AND i.id = o.intent_id
+                             AND i.submit_started_at IS NOT NULL))
+"""
+"""Of a broker order `o`: in flight, and nobody has said that it certainly was not sent and has to wait."""
 
 UNCONFIRMED = "(reconciled_at IS NULL OR reconciled_at < updated_at)"
 """Of a position: the broker has not reported it since it moved."""

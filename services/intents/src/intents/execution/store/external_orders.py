@@ -21,10 +21,12 @@ _TO_BE_ADOPTED = to_be_adopted(
           AND spec -> ($8::jsonb ->> 'order_kind') IS NOT NULL""",
 )
 # What the broker shows without a client order id is ours by the broker's id, also if it has ended since its account was
-# read. While the answer about an order of its symbol is to come it may be that one, unless it is known already.
+# read; one that is shown for longer after its end lives on, and has to be seen. While the answer about an order of its
+# symbol is to come it may be that one, unless it is known already.
 _IS_OF_ENDED = f"""
     SELECT FROM intents.broker_order
     WHERE $10 AND account_id = $1 AND broker_order_id = $3 AND status IN ({ENDED_SQL}) AND intent_id IS NOT NULL
+      AND updated_at > now() - interval '1 minute'
 """
 _MAY_BE_OF_OPEN = f"""
     SELECT FROM (SELECT * FROM intents.broker_order

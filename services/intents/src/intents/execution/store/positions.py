@@ -11,7 +11,7 @@ counted once, whether it is recorded before or after the report is saved, and no
 Both are done under the head of the account's log, so that neither misses the other.
 """
 
-from intents.execution.store.expressions import ENDED_SQL, IN_FLIGHT, UNENDED
+from intents.execution.store.expressions import ENDED_SQL, PERHAPS_SENT, UNENDED
 from intents.execution.store.pairs import to_be_adopted
 
 # By how much each position of $3 moves. `held` is the row as it is under its lock.
@@ -33,8 +33,8 @@ _RECORDED = f"""
         SELECT account_id, client_order_id, intent_id, filled_quantity FROM intents.broker_order
         WHERE account_id = :account_id AND client_order_id = ANY(:keys)
         UNION
-        SELECT account_id, client_order_id, intent_id, filled_quantity FROM intents.broker_order
-        WHERE account_id = :account_id AND (({UNENDED}) OR {IN_FLIGHT}) AND client_order_id <> ALL(:in_other_account)
+        SELECT account_id, client_order_id, intent_id, filled_quantity FROM intents.broker_order o
+        WHERE account_id = :account_id AND (({UNENDED}) OR {PERHAPS_SENT}) AND client_order_id <> ALL(:in_other_account)
     ) o JOIN intents.intent i ON i.account_id = o.account_id AND i.id = o.intent_id
 """  # noqa: S608 - a constant
 

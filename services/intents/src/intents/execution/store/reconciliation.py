@@ -10,7 +10,7 @@ from intents.execution.client_order_id import of_key_sql
 from intents.execution.model.inputs import OutOfReach
 from intents.execution.model.known_orders import KnownOpenOrder, ReadingStart, RestoredEpoch, WatchedAccount
 from intents.execution.model.verdicts import OPERATOR_REQUIRED
-from intents.execution.store.expressions import IN_FLIGHT, UNCONFIRMED, UNENDED
+from intents.execution.store.expressions import IN_FLIGHT, PERHAPS_SENT, UNCONFIRMED, UNENDED
 from intents.store.epochs import current_epoch
 from intents.store.statuses import TERMINAL_SQL
 
@@ -72,7 +72,7 @@ _KNOWN_OPEN = text(f"""
            client_order_id AS key, {IN_FLIGHT} AS in_flight,
            coalesce((SELECT symbol FROM intents.intent i WHERE i.account_id = o.account_id AND i.id = o.intent_id), '')
                AS symbol
-    FROM intents.broker_order o WHERE account_id = :account_id AND (({UNENDED}) OR {IN_FLIGHT})
+    FROM intents.broker_order o WHERE account_id = :account_id AND (({UNENDED}) OR {PERHAPS_SENT})
 """)  # noqa: S608 - a constant
 _OF_DELETED_ACCOUNTS = text(f"""
     SELECT o.account_id, {_CLIENT_ORDER_ID} AS client_order_id
