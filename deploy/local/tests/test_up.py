@@ -17,7 +17,7 @@ from tip_local.processes import command_line
 from tip_local.settings import Settings
 from tip_local.stack import inherited_environment, running_stack
 from tip_local.supervisor import StopRequested, Supervisor
-from tip_local.up import Step, check_ports, run_step
+from tip_local.up import NICENESS, Step, check_ports, run_step
 from tip_testing.ports import reserved_port
 from tip_testing.waiting import eventually
 
@@ -279,7 +279,7 @@ def test_a_remembered_port_that_is_taken_now_is_replaced(folder, taken_port):
     assert home.port("postgres", None) != taken_port
 
 
-@pytest.mark.parametrize(("setting", "given_way"), [("yes", 12), ("no", 0)])
+@pytest.mark.parametrize(("setting", "given_way"), [("yes", NICENESS), ("no", 0)])
 def test_work_in_the_background_gives_way_unless_that_is_turned_off(platform, setting, given_way):
     platform.start(TIP_YIELD=setting)
 
