@@ -4,20 +4,35 @@ import asyncio
 import random
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 from urllib.parse import urlsplit
+
+
+class Answers(NamedTuple):
+    count: int
+    seconds: float
+    """Until the last one."""
+
+    @property
+    def per_second(self) -> float:
+        return self.count / self.seconds
+
+
+def answers(base: str, messages: Sequence[bytes], *, connections: int, seconds: float, status: int) -> Answers:
+    """`messages` are whole HTTP requests, sent in random order. Another status ends the run."""
+    return asyncio.run(_drive(base, messages, connections, seconds, status))
 
 
 def requests_per_second(
     base: str, messages: Sequence[bytes], *, connections: int, seconds: float, status: int
 ) -> float:
-    """Answers a second; `messages` are whole HTTP requests, sent in random order. Another status ends the run."""
-    return asyncio.run(_drive(base, messages, connections, seconds, status))
+    return answers(base, messages, connections=connections, seconds=seconds, status=status).per_second
 
 
-async def _drive(base: str, messages: Sequence[bytes], connections: int, seconds: float, status: int) -> float:
+async def _drive(base: str, messages: Sequence[bytes], connections: int, seconds: float, status: int) -> Answers:
     began = time.monotonic()
     callers = (_call(base, messages, began + seconds, status) for _ in range(connections))
-    return sum(await asyncio.gather(*callers)) / (time.monotonic() - began)
+    return Answers(sum(await asyncio.gather(*callers)), time.monotonic() - began)
 
 
 async def _call(base: str, messages: Sequence[bytes], until: float, status: int) -> int:

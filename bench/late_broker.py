@@ -143,10 +143,7 @@ def measure(rounds: int, probes: int) -> dict[str, Timed]:
             prepare(broker, "prompt")
             times(probing, WARMING)  # the first of an account opens connections and streams
             for number, phase in product(range(rounds), PHASES):
-                prepare(broker, "prompt")
-                before = undisturbed(partial(times, probing, probes))
-                prepare(broker, phase)
-                during = undisturbed(partial(times, probing, probes))
+                before, during = undisturbed(partial(in_turn, probing, broker, phase, probes))
                 timed[phase].before.append(before)
                 timed[phase].during.append(during)
                 print(
@@ -155,6 +152,14 @@ def measure(rounds: int, probes: int) -> dict[str, Timed]:
                 )
     broker.server.shutdown()
     return timed
+
+
+def in_turn(probing: Trader, broker: BadBroker, phase: str, probes: int) -> tuple[list[float], list[float]]:
+    """Each phase begins with what it makes wait: a longer one would be another phase."""
+    prepare(broker, "prompt")
+    before = times(probing, probes)
+    prepare(broker, phase)
+    return before, times(probing, probes)
 
 
 def prepare(broker: BadBroker, mood: str) -> None:

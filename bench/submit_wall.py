@@ -16,7 +16,7 @@ from functools import partial
 from itertools import cycle, islice
 from typing import Any, NamedTuple
 
-from bench.closed_loop import requests_per_second
+from bench.closed_loop import answers
 from bench.endtoend_cost import cpu_seconds, process_tree
 from bench.harness import Ratio, percentile, report, undisturbed
 from bench.submit_stage import Stage, stage
@@ -28,7 +28,8 @@ ORDER = {"symbol": "AAPL", "order_side": "BUY", "spec": {"Limit": {"quantity": "
 
 
 class Slice(NamedTuple):
-    submits: float
+    submits: int
+    seconds: float
     cpu_ms: float
 
 
@@ -55,8 +56,8 @@ def cpu_of_children() -> float:
 
 def sliced(base: str, messages: Sequence[bytes], connections: int) -> Slice:
     before = cpu_of_children()
-    rate = requests_per_second(base, messages, connections=connections, seconds=SLICE_SECONDS, status=201)
-    return Slice(rate * SLICE_SECONDS, 1000 * (cpu_of_children() - before))
+    accepted = answers(base, messages, connections=connections, seconds=SLICE_SECONDS, status=201)
+    return Slice(*accepted, 1000 * (cpu_of_children() - before))
 
 
 def in_turn(bases: Sequence[str], messages: Sequence[bytes], connections: int) -> dict[str, Slice]:
@@ -96,7 +97,7 @@ def ratios(name: str, pairs: Sequence[tuple[Slice, Slice]]) -> list[Ratio]:
 def figures(pairs: Sequence[tuple[Slice, Slice]]) -> list[tuple[float, float]]:
     """Of reference and subject: submits a second, and milliseconds of processor for each."""
     return [
-        (sum(of.submits for of in side) / (len(side) * SLICE_SECONDS),
+        (sum(of.submits for of in side) / sum(of.seconds for of in side),
          sum(of.cpu_ms for of in side) / sum(of.submits for of in side))
         for side in zip(*pairs, strict=True)
     ]  # fmt: skip
