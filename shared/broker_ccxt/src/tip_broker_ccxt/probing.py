@@ -25,8 +25,7 @@ CANCELED = ("CANCELED", "Canceled", "canceled", "CANCELLED", "Cancelled", "cance
             *map(str, range(10)))  # fmt: skip
 """The same of orders that were canceled."""
 SYMBOL, MARKET_ID = "BTC/USDT", "BTCUSDT"
-OUR_ID, THEIR_ID = "0123456789abcdef0123456789abcdef", "740123456"
-NUMBER = 70123456789
+OUR_ID, THEIR_ID, NUMBER = "0123456789abcdef0123456789abcdef", "740123456", 70123456789
 QUANTITY, PRICE = Decimal("1.2345"), Decimal("20.06")
 SHOWN = ("clientOrderId", "client_order_id", "clientOrderID")
 """Under which exchanges show our id, where they do not under what it was sent as."""
@@ -39,7 +38,6 @@ STEPS = {
     ccxt.DECIMAL_PLACES: (4, 2),
     ccxt.SIGNIFICANT_DIGITS: (8, 8),
 }
-
 
 Made = Callable[..., Any]
 """What makes an exchange `offline`, anew for each question."""
