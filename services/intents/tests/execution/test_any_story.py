@@ -23,7 +23,8 @@ from intents.execution.model.locked_intent import MISSING, BrokerOrder, Command,
 from intents.execution.model.settlement import Settlement
 from intents.execution.model.settling import settle
 from intents.execution.model.verdicts import RetryLater, Unknown, Verdict
-from intents.execution.reconciliation import AccountReconciliation, OrderQueries
+from intents.execution.order_queries import OrderQueries
+from intents.execution.reconciliation import AccountReconciliation
 from intents.model import TERMINAL, Intent, Spec, Status, SubmitFacts, Update, follow
 from tip_brokers import ENDED, OPEN, NotSent, Order, OrderStatus, OutcomeUnknown
 from tip_brokers.protocol import BrokerError

@@ -29,6 +29,14 @@ def test_an_order_that_no_credential_can_query_says_so_once():
     assert settlement.intent.status is Status.FILLED and settlement.intent.reason_code is None
 
 
+def test_an_order_that_is_lost_says_why_it_needs_an_operator():
+    settlement = begun(Status.ACCEPTED)
+
+    settle(settlement, [OutOfReach(ACCOUNT, FIRST, "It is lost.")])
+
+    assert [event["payload"]["reason"] for event in settlement.events] == ["It is lost."]
+
+
 def test_an_order_that_can_be_queried_again_needs_no_operator():
     settlement = begun(Status.ACCEPTED)
     settle(settlement, [OutOfReach(ACCOUNT, FIRST)])

@@ -12,7 +12,8 @@ import pytest
 from intents.execution import recorder, store
 from intents.execution.model.inputs import BrokerReport
 from intents.execution.model.known_orders import Holdings, KnownOpenOrder, ReadingStart
-from intents.execution.reconciliation import MOST_BROKEN, AccountReconciliation, OrderQueries, read_account
+from intents.execution.order_queries import OrderQueries
+from intents.execution.reconciliation import MOST_BROKEN, AccountReconciliation, read_account
 from tip_brokers import ClientIds, CredentialRefused, Order, OrderStatus, OutcomeUnknown, Refused
 from tip_brokers.protocol import BROKEN_ANSWER
 from tip_testing.commands import create
@@ -196,6 +197,33 @@ def test_once_an_operator_has_said_that_an_order_never_arrived_its_symbol_is_rea
     read_and_save(desk, Shows(held={"ABC": 3}))
 
     assert held(desk) == [3]
+
+
+@pytest.mark.parametrize("answer", [None, BROKEN, REFUSED], ids=["absent", "broken", "refused"])
+def test_an_order_that_its_broker_shows_no_more_is_lost_until_it_is_shown_again(desk, answer):
+    [made] = accepted(desk)
+    queries = OrderQueries(lost_seconds=0)
+
+    def read_again(shown: Shows) -> list[str]:
+        AccountReconciliation(desk.account_id, shown, known_open_orders(desk), queries).differences()
+        return queries.lost()
+
+    assert read_again(Shows(b0=answer)) == [made.client_order_id]
+    assert read_again(Shows(made)) == []
+    patient = OrderQueries()
+    AccountReconciliation(desk.account_id, Shows(b0=answer), known_open_orders(desk), patient).differences()
+    assert patient.lost() == []
+
+
+def test_what_is_in_flight_is_not_lost(desk):
+    """Its command has an outcome, and says by itself that it needs an operator."""
+    accepted(desk)
+    unanswered(desk)
+    queries = OrderQueries(lost_seconds=0)
+
+    AccountReconciliation(desk.account_id, Shows(), known_open_orders(desk), queries).differences()
+
+    assert queries.lost() == []
 
 
 @pytest.mark.parametrize("others", [{}, {"b0": REFUSED}], ids=["in flight", "refused"])

@@ -20,9 +20,10 @@ from intents.execution.credential_tests import CredentialTests, ReportOutcome
 from intents.execution.credentials import CredentialInvalid, CredentialPending, Credentials, KeyPair, NoCredential
 from intents.execution.former_accounts import FormerAccounts
 from intents.execution.metrics import RECONCILIATIONS
-from intents.execution.model.inputs import BrokerReport
+from intents.execution.model.inputs import BrokerReport, OutOfReach
 from intents.execution.model.known_orders import KnownOpenOrder, ReadingStart, RestoredEpoch, WatchedAccount
 from intents.execution.model.read_schedule import ReadSchedule
+from intents.execution.order_queries import LOST
 from intents.execution.quotes import read_quotes
 from intents.execution.reconciliation import AccountReconciliation
 from intents.execution.recorder import Recorder
@@ -275,6 +276,8 @@ class Reconciler:
         sequence = self._reads.save(account.account_id, *opened, holdings)
         if sequence is not None:
             self.recorder.publish_head(account.account_id, sequence)
+        for client_order_id in watch.queries.lost():
+            self.recorder.put(OutOfReach(account.account_id, client_order_id, LOST))
         return differences
 
     def _catch_up(

@@ -1,6 +1,5 @@
 """One account compared with its broker: where the orders there differ from what we know, the difference is recorded."""
 
-import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from chassis import logs
 from intents.execution.model.inputs import BrokerReport
 from intents.execution.model.known_orders import Holdings, KnownOpenOrder, ReadingStart
 from intents.execution.model.locked_intent import MISSING
+from intents.execution.order_queries import OrderQueries
 from tip_brokers import (
     OPEN,
     Broker,
@@ -32,39 +32,8 @@ log = logs.get(__name__)
 
 LIST_ABOVE = 10  # up to so many orders are queried one by one, more by a list
 CLOCKS_DIFFER = timedelta(minutes=1)
-FIRST_PAUSE_SECONDS = 1.0
 MOST_BROKEN = 3  # answers in a row; then it may be the broker, and the next reading goes on with the others
 READ_TIMES = 3  # at the most, while orders are filled; then the next reading is waited for
-
-
-@dataclass
-class OrderQueries:
-    """When the broker is queried about an order by itself.
-
-    About one that was given up the less often, the longer it is missing. One about which the last answer was broken
-    comes after all others, so that it keeps none of them from being read.
-    """
-
-    _next: dict[str, tuple[float, float]] = field(default_factory=dict)
-    _broken_at: dict[str, float] = field(default_factory=dict)
-
-    def due(self, name: str) -> bool:
-        """Whether one that was given up is queried now."""
-        now = time.monotonic()
-        due_at, pause = self._next.get(name, (now, FIRST_PAUSE_SECONDS))
-        if now < due_at:
-            return False
-        self._next[name] = (now + pause, pause * 1.5)
-        return True
-
-    def in_turn(self, orders: Iterable[KnownOpenOrder]) -> list[KnownOpenOrder]:
-        return sorted(orders, key=lambda known: self._broken_at.get(known.key, 0.0))
-
-    def note_read(self, known: KnownOpenOrder) -> None:
-        self._broken_at.pop(known.key, None)
-
-    def note_broken(self, known: KnownOpenOrder) -> None:
-        self._broken_at[known.key] = time.monotonic()
 
 
 class ShownOrders(NamedTuple):
@@ -102,10 +71,12 @@ class AccountReconciliation:
         answered = self._ended(due)
         found |= {known: order for known, order in answered.items() if order}
         absent = [known for known in self.known if known not in found and self._is_in_doubt(known, before)]
-        unread = {known.key for known in (*absent, *(known for known in due if known not in answered))}
+        unread = {*absent, *(known for known in due if known not in answered)}
+        if not self.is_former:
+            self.queries.note_unread(unread)
         ours = {known.client_order_id for known in self.known}
         current = {known: _named(known, found[known], ours) for known in self.known if known in found}
-        return ShownOrders(shown, current, unread)
+        return ShownOrders(shown, current, {known.key for known in unread})
 
     def filled(self, orders: ShownOrders) -> dict[str, Decimal]:
         """How much of each order is filled, where that is known; what the broker does not have, as far as recorded."""

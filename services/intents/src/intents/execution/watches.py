@@ -11,7 +11,7 @@ from uuid import UUID
 
 from intents.execution.fair_share import may_take_another, who_gives_way
 from intents.execution.model.known_orders import WatchedAccount
-from intents.execution.reconciliation import OrderQueries
+from intents.execution.order_queries import OrderQueries
 
 NEVER = -math.inf
 LINGER_SECONDS = 600.0  # how long an account is listened to after its last order has ended

@@ -39,10 +39,11 @@ class Resolution(NamedTuple):
 
 
 class OutOfReach(NamedTuple):
-    """An order that was not seen to end, in an account at the broker that no credential opens any more."""
+    """An order that was not seen to end, and of which only a person can find out what became of it."""
 
     account_id: UUID
     client_order_id: str
+    reason: str = "No credential opens the account at the broker where the order is."
 
 
 class BrokerReport(NamedTuple):

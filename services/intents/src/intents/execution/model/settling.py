@@ -214,7 +214,7 @@ def _apply_out_of_reach(settlement: Settlement, order: OutOfReach) -> None:
     is_current = current is not None and current.key == order.client_order_id
     if intent.status in TERMINAL or not is_current or intent.reason_code == OPERATOR_REQUIRED:
         return
-    _change_reason(settlement, OPERATOR_REQUIRED, "No credential opens the account at the broker where the order is.")
+    _change_reason(settlement, OPERATOR_REQUIRED, order.reason)
 
 
 def _cancels(settlement: Settlement, command_type: str) -> bool:

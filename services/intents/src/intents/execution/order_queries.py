@@ -1,0 +1,54 @@
+"""What is remembered, from one reading of an account to the next, of orders that are queried by themselves."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from intents.execution.model.known_orders import KnownOpenOrder
+
+FIRST_PAUSE_SECONDS = 1.0
+LOST_SECONDS = 300.0
+LOST = "The broker has not shown the order for some minutes."
+
+
+@dataclass
+class OrderQueries:
+    """When the broker is queried about an order by itself.
+
+    About one that was given up the less often, the longer it is missing. One about which the last answer was broken
+    comes after all others, so that it keeps none of them from being read.
+    """
+
+    lost_seconds: float = LOST_SECONDS
+    _next: dict[str, tuple[float, float]] = field(default_factory=dict)
+    _broken_at: dict[str, float] = field(default_factory=dict)
+    _unread_since: dict[str, float] = field(default_factory=dict)
+
+    def due(self, name: str) -> bool:
+        """Whether one that was given up is queried now."""
+        now = time.monotonic()
+        due_at, pause = self._next.get(name, (now, FIRST_PAUSE_SECONDS))
+        if now < due_at:
+            return False
+        self._next[name] = (now + pause, pause * 1.5)
+        return True
+
+    def in_turn(self, orders: Iterable[KnownOpenOrder]) -> list[KnownOpenOrder]:
+        return sorted(orders, key=lambda known: self._broken_at.get(known.key, 0.0))
+
+    def note_read(self, known: KnownOpenOrder) -> None:
+        self._broken_at.pop(known.key, None)
+
+    def note_broken(self, known: KnownOpenOrder) -> None:
+        self._broken_at[known.key] = time.monotonic()
+
+    def note_unread(self, orders: Iterable[KnownOpenOrder]) -> None:
+        """Those of which a reading has not shown how much is filled. Of what is in flight the executor finds out."""
+        now = time.monotonic()
+        names = {known.client_order_id for known in orders if not known.in_flight and not known.needs_operator}
+        self._unread_since = {name: self._unread_since.get(name, now) for name in names}
+
+    def lost(self) -> list[str]:
+        """Orders that no reading has shown for minutes, by client order id: only a person can find out about them."""
+        now = time.monotonic()
+        return [name for name, since in self._unread_since.items() if now - since >= self.lost_seconds]
