@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import NamedTuple
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 import tip_brokers
 from chassis import db
@@ -15,8 +15,6 @@ from intents.execution.model.exit_pairs import may_be_leg
 from intents.execution.model.inputs import BrokerReport, Resolution
 from intents.store.connections import PreparedConnections
 from tip_brokers import Order, OrderStatus
-
-_BROKER = text("SELECT broker FROM accounts_api.account WHERE id = :account_id")
 
 
 class NotUnresolved(Exception):
@@ -108,7 +106,7 @@ def _command(engine: Engine, client_order_id: str) -> Unresolved:
 def _complete_order_id(engine: Engine, command: Unresolved, found: Found) -> str:
     """By which the order is read and canceled from now on. Of an account that was deleted nothing is."""
     with db.reading(engine) as tx:
-        broker = tx.execute(_BROKER, {"account_id": command.account_id}).scalar()
+        broker = store.broker_of_account(tx, command.account_id)
     described = tip_brokers.installed().get(broker or "")
     return described.complete_order_id(found.broker_order_id, command.symbol) if described else found.broker_order_id
 

@@ -34,7 +34,7 @@ from intents.execution.store.reconciliation import (
 from intents.execution.store.sessions import keep_plans
 from intents.execution.store.shares import Shares
 from intents.execution.store.system_actions import overordered, stale_orders
-from intents.execution.store.unresolved import intent_of_order, unresolved_commands
+from intents.execution.store.unresolved import broker_of_account, intent_of_order, unresolved_commands
 from intents.execution.store.writing import write, write_last
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "anything_waits",
     "begin_reading",
     "begin_reads",
+    "broker_of_account",
     "claim",
     "due_reads",
     "enroll_accounts",

@@ -50,10 +50,10 @@ _UNWANTED = f"""
 """  # noqa: S608 - a constant
 _LIST = text(f"{_UNRESOLVED} UNION ALL {_UNWANTED}")
 
-
 _INTENT_OF = text("""
     SELECT intent_id FROM intents.broker_order WHERE account_id = :account_id AND client_order_id = :client_order_id
 """)
+_BROKER = text("SELECT broker FROM accounts_api.account WHERE id = :account_id")
 
 
 def unresolved_commands(tx: Connection) -> list[Unresolved]:
@@ -66,3 +66,9 @@ def intent_of_order(tx: Connection, account_id: UUID, client_order_id: str) -> U
     values = {"account_id": account_id, "client_order_id": client_order_id}
     intent_id: UUID | None = tx.execute(_INTENT_OF, values).scalar()
     return intent_id
+
+
+def broker_of_account(tx: Connection, account_id: UUID) -> str | None:
+    """None if the account was deleted."""
+    broker: str | None = tx.execute(_BROKER, {"account_id": account_id}).scalar()
+    return broker
