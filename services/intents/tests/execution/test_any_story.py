@@ -37,7 +37,7 @@ NONE = Decimal(0)
 
 
 class AlwaysDue(OrderQueries):
-    def due(self, _name: str) -> bool:
+    def is_due(self, _known: KnownOpenOrder) -> bool:
         return True
 
 

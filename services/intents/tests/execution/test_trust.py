@@ -1,11 +1,13 @@
 """How often an account is compared with its broker: rarely while its stream reports everything, at once in doubt."""
 
 import math
+from datetime import UTC, datetime
+from decimal import Decimal
 from uuid import uuid4
 
 import pytest
 
-from intents.execution.model.known_orders import WatchedAccount
+from intents.execution.model.known_orders import KnownOpenOrder, WatchedAccount
 from intents.execution.watches import MOST_TRUST, Watch
 
 EVERY = 5.0
@@ -54,6 +56,19 @@ def test_what_the_stream_reports_of_other_orders_does_not_speak_for_it(watch: Wa
     watch.reported |= {"b1": 999.5, "b2": 900.0}
 
     assert compare(watch, 1000.0, "b1", "b2") == EVERY
+
+
+def test_a_comparison_that_could_not_read_every_order_ends_all_trust_until_one_can(watch: Watch) -> None:
+    unread = KnownOpenOrder("tip-1", "b1", "WORKING", Decimal(0), datetime.now(UTC))
+    watch.begin_listening()
+    for _ in range(4):
+        compare(watch, 1000.0)
+
+    watch.queries.note_unread([unread])
+    assert [compare(watch, 1000.0) for _ in range(2)] == [EVERY] * 2
+
+    watch.queries.note_unread([])
+    assert compare(watch, 1000.0) == 2 * EVERY
 
 
 def test_a_comparison_that_fails_is_tried_again_as_soon_as_ever(watch: Watch) -> None:

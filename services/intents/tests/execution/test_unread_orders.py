@@ -86,6 +86,29 @@ def test_however_many_orders_can_never_be_read_the_others_have_their_turn(desk):
     assert {report.order.broker_order_id for report in found} == {"b8"}
 
 
+def test_one_that_was_given_up_has_its_turn_also_where_many_orders_cannot_be_read():
+    """Whenever a reading broke off before it, it would otherwise be queried much later, and later each time."""
+    now = datetime.now(UTC)
+    made = Order("tip-1", "b9", OrderStatus.WORKING, "ABC", "BUY", "Market", Decimal(10), Decimal(0), None, now, now)
+
+    class Surfaced(Shows):
+        client_ids = ClientIds.UNIQUE
+
+        def find(self, _client_order_id: str, _symbol: str) -> Order:
+            return made
+
+    broken = [
+        KnownOpenOrder(f"tip-{number}", f"b{number}", "WORKING", Decimal(0), now, key=f"tip-{number}")
+        for number in range(2, 2 + MOST_BROKEN)
+    ]
+    given_up = KnownOpenOrder("tip-1", None, "MISSING", Decimal(0), now, key="tip-1")
+    shown, queries = Surfaced(**{known.broker_order_id: BROKEN for known in broken}), OrderQueries()
+
+    found = [AccountReconciliation(uuid4(), shown, [*broken, given_up], queries).differences() for _ in range(2)]
+
+    assert [[report.order.broker_order_id for report in reports] for reports in found] == [[], ["b9"]]
+
+
 def test_of_an_account_whose_orders_cannot_be_read_what_is_listed_is(desk):
     first, *_ = accepted(desk, 3 * MOST_BROKEN)
     shown = Shows(filled(first, 4), **{f"b{number}": BROKEN for number in range(1, 3 * MOST_BROKEN)})

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from intents.execution.model.known_orders import KnownOpenOrder
+from intents.execution.model.locked_intent import MISSING
 
 FIRST_PAUSE_SECONDS = 1.0
 LOST_SECONDS = 300.0
@@ -24,14 +25,14 @@ class OrderQueries:
     _broken_at: dict[str, float] = field(default_factory=dict)
     _unread_since: dict[str, float] = field(default_factory=dict)
 
-    def due(self, name: str) -> bool:
-        """Whether one that was given up is queried now."""
-        now = time.monotonic()
-        due_at, pause = self._next.get(name, (now, FIRST_PAUSE_SECONDS))
-        if now < due_at:
-            return False
-        self._next[name] = (now + pause, pause * 1.5)
-        return True
+    def is_due(self, known: KnownOpenOrder) -> bool:
+        due_at, _ = self._next.get(known.client_order_id, (0.0, 0.0))
+        return known.status != MISSING or time.monotonic() >= due_at
+
+    def note_query(self, known: KnownOpenOrder) -> None:
+        if known.status == MISSING:
+            _, pause = self._next.get(known.client_order_id, (0.0, FIRST_PAUSE_SECONDS))
+            self._next[known.client_order_id] = time.monotonic() + pause, pause * 1.5
 
     def in_turn(self, orders: Iterable[KnownOpenOrder]) -> list[KnownOpenOrder]:
         return sorted(orders, key=lambda known: self._broken_at.get(known.key, 0.0))
@@ -47,6 +48,11 @@ class OrderQueries:
         now = time.monotonic()
         names = {known.client_order_id for known in orders if not known.in_flight and not known.needs_operator}
         self._unread_since = {name: self._unread_since.get(name, now) for name in names}
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether the last reading has left an order unread: then it says little that none differs."""
+        return bool(self._unread_since)
 
     def lost(self) -> list[str]:
         """Orders that no reading has shown for minutes, by client order id: only a person can find out about them."""

@@ -132,7 +132,7 @@ class AccountReconciliation:
     def _is_due(self, known: KnownOpenOrder, before: ShownOrders) -> bool:
         if known.broker_order_id is None and self.broker.client_ids is ClientIds.NONE:
             return False  # only a person can find it
-        return known.status != MISSING or known in before.current or self.queries.due(known.client_order_id)
+        return known in before.current or self.queries.is_due(known)
 
     def _is_in_doubt(self, known: KnownOpenOrder, before: ShownOrders) -> bool:
         """Of an order that the broker does not show: whether it may be filled all the same.
@@ -166,6 +166,7 @@ class AccountReconciliation:
         found: dict[KnownOpenOrder, Order | None] = {}
         broken = 0
         for known in self.queries.in_turn(orders):
+            self.queries.note_query(known)
             try:
                 found[known], broken = self._queried(known), 0
                 self.queries.note_read(known)

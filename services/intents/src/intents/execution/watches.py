@@ -103,7 +103,7 @@ class Watch:
         The next comparison comes twice as late after each agreement, unless something is in doubt, or has made it due
         again meanwhile.
         """
-        agrees = self.reported.keys() >= set(differing)
+        agrees = self.reported.keys() >= set(differing) and not self.queries.has_unread
         self.agreements = self.agreements + 1 if self.is_listening and agrees else 0
         is_certain = not (self.account.is_restored or self.account.is_unconfirmed)
         if is_certain and self.due_at == self._next_at < math.inf:
