@@ -70,6 +70,15 @@ def test_an_atomic_batch_with_one_refusal_does_nothing_and_says_which(desk: Desk
     assert len(desk.rows("refusal")) == 1
 
 
+def test_the_refusal_of_an_atomic_batch_is_hardly_longer_than_the_batch(desk: Desk) -> None:
+    unknown = {f"field{number}": 0 for number in range(50)}
+
+    answer = submit(desk, unknown, unknown, atomic=True)
+
+    assert [result["status"] for result in answer.json["results"]] == [422, 424]
+    assert len(answer.data) < 1024 + 320, "a request with its head has more than 320 bytes"
+
+
 def test_an_atomic_batch_counts_its_own_commands_against_the_limits(desk: Desk) -> None:
     limits(desk, max_orders_per_minute=2)
 

@@ -25,7 +25,7 @@ View = TypeVar("View", bound=Callable[..., Any])
 
 RETRY_AFTER_S = 2
 MAX_INSTANCE = 256
-MAX_ERRORS, MAX_ERRORS_LENGTH = 20, 900
+MAX_ERRORS, MAX_ERRORS_LENGTH = 20, 600
 MAX_NAME = 64
 CODES = {
     400: "bad_request",
