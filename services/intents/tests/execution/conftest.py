@@ -134,9 +134,11 @@ def start(platform: Platform, paper: Paper, tmp_path_factory: pytest.TempPathFac
         worker.end()
 
 
-def give_credential(desk: Any, key_id: str, version: int = 1, status: str = "active", **parts: str) -> None:
+def give_credential(
+    desk: Any, key_id: str, version: int = 1, status: str = "active", name: str = "credential", **parts: str
+) -> None:
     """As the accounts service keeps it: sealed in the vault's table. `parts`: of a secret that is no key pair."""
-    credential_id = uuid5(desk.account_id, "credential")
+    credential_id = uuid5(desk.account_id, name)
     path = credential_vault.SecretPath(desk.organization.id, desk.account_id, credential_id, version)
     secret = credential_vault.Secret(parts or {"key_id": key_id, "secret_key": "mine"})
     sealed = credential_vault.Keyring.from_text(desk.platform.vault_key).seal("vault", path, secret)
@@ -152,7 +154,8 @@ def give_credential(desk: Any, key_id: str, version: int = 1, status: str = "act
     )
     desk.execute(
         "INSERT INTO accounts.vault_object (credential_id, version, key_id, wrapped_key, ciphertext) "
-        "VALUES (:id, :version, :key_id, :wrapped_key, :ciphertext)",
+        "VALUES (:id, :version, :key_id, :wrapped_key, :ciphertext) ON CONFLICT (credential_id, version) DO UPDATE "
+        "SET key_id = excluded.key_id, wrapped_key = excluded.wrapped_key, ciphertext = excluded.ciphertext",
         id=credential_id,
         version=version,
         **vars(sealed),

@@ -97,6 +97,28 @@ def test_a_fill_moves_the_position_also_while_the_next_credential_is_not_in_the_
     assert [row["quantity"] for row in desk.rows("position")] == [5]
 
 
+def test_a_former_credential_that_was_revoked_keeps_nothing_of_todays_account_from_being_seen(
+    new_desk, paper, state, request
+):
+    paper.quote("TODAY", "9", "10")
+    desk = new_desk(broker="alpaca")
+    give_credential(desk, f"first of {desk.account_id}")
+    former = desk.created(create("SIM.OPEN"))
+    eventually(lambda: state(desk, former)["status"] == "ACCEPTED")
+    give_credential(desk, f"second of {desk.account_id}", name="next credential")
+    today = desk.created(limit("TODAY", "5", "8", time_in_force="GTC"))
+    eventually(lambda: state(desk, today)["status"] == "ACCEPTED")
+    give_credential(desk, f"INVALID since {desk.account_id}")
+
+    paper.quote("TODAY", "7", "8")
+    request.getfixturevalue("reconciler")
+
+    eventually(lambda: state(desk, today)["status"] == "FILLED", 60)
+    eventually(lambda: state(desk, former)["reason_code"] == "OPERATOR_REQUIRED", 60)
+    [event] = [row for row in desk.outbox() if row["event_type"] == "credential.invalid"]
+    assert event["payload"]["credential_id"] == str(uuid5(desk.account_id, "credential"))
+
+
 def test_a_credential_under_which_nothing_can_have_been_sent_binds_nothing(new_desk, paper):
     """An executor was killed after its claim, when the account had no usable credential yet."""
     desk = new_desk(broker="alpaca")

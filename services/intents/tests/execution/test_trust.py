@@ -14,6 +14,10 @@ EVERY = 5.0
 ACCOUNT = WatchedAccount(uuid4(), uuid4(), "paper", "paper", is_urgent=False, is_restored=False)
 
 
+def an_order(client_order_id: str) -> KnownOpenOrder:
+    return KnownOpenOrder(client_order_id, "b1", "WORKING", Decimal(0), datetime.now(UTC))
+
+
 @pytest.fixture
 def watch() -> Watch:
     return Watch(ACCOUNT)
@@ -59,15 +63,36 @@ def test_what_the_stream_reports_of_other_orders_does_not_speak_for_it(watch: Wa
 
 
 def test_a_comparison_that_could_not_read_every_order_ends_all_trust_until_one_can(watch: Watch) -> None:
-    unread = KnownOpenOrder("tip-1", "b1", "WORKING", Decimal(0), datetime.now(UTC))
+    unread, other = an_order("tip-1"), an_order("tip-2")
     watch.begin_listening()
     for _ in range(4):
         compare(watch, 1000.0)
 
-    watch.queries.note_unread([unread])
+    watch.queries.note_reading([unread], [unread])
     assert [compare(watch, 1000.0) for _ in range(2)] == [EVERY] * 2
 
-    watch.queries.note_unread([])
+    watch.queries.note_reading([other], [])
+    assert compare(watch, 1000.0) == EVERY
+
+    watch.queries.note_reading([unread], [])
+    assert compare(watch, 1000.0) == 2 * EVERY
+
+
+def test_an_order_that_has_ended_unread_ends_no_trust(watch: Watch) -> None:
+    watch.begin_listening()
+    watch.queries.note_reading([an_order("tip-1")], [an_order("tip-1")])
+
+    watch.queries.forget_all_but([an_order("tip-2")])
+
+    assert compare(watch, 1000.0) == 2 * EVERY
+
+
+def test_for_an_order_that_is_lost_its_account_is_compared_no_more_often(watch: Watch) -> None:
+    watch.queries.lost_seconds = 0.0
+    watch.begin_listening()
+
+    watch.queries.note_reading([an_order("tip-1")], [an_order("tip-1")])
+
     assert compare(watch, 1000.0) == 2 * EVERY
 
 

@@ -1,7 +1,7 @@
 """What is remembered, from one reading of an account to the next, of orders that are queried by themselves."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from intents.execution.model.known_orders import KnownOpenOrder
@@ -43,16 +43,26 @@ class OrderQueries:
     def note_broken(self, known: KnownOpenOrder) -> None:
         self._broken_at[known.key] = time.monotonic()
 
-    def note_unread(self, orders: Iterable[KnownOpenOrder]) -> None:
-        """Those of which a reading has not shown how much is filled. Of what is in flight the executor finds out."""
+    def forget_all_but(self, orders: Iterable[KnownOpenOrder]) -> None:
+        """Of orders that have ended it need not be known since when they are unread."""
+        open_now = {known.client_order_id for known in orders}
+        self._unread_since = {name: since for name, since in self._unread_since.items() if name in open_now}
+
+    def note_reading(self, orders: Iterable[KnownOpenOrder], unread: Collection[KnownOpenOrder]) -> None:
+        """Of which of these a reading has not shown how much is filled. Of what is in flight the executor finds out."""
         now = time.monotonic()
-        names = {known.client_order_id for known in orders if not known.in_flight and not known.needs_operator}
-        self._unread_since = {name: self._unread_since.get(name, now) for name in names}
+        names = {known.client_order_id for known in unread if not known.in_flight and not known.needs_operator}
+        for name in {known.client_order_id for known in orders} - names:
+            self._unread_since.pop(name, None)
+        self._unread_since |= {name: self._unread_since.get(name, now) for name in names}
 
     @property
     def has_unread(self) -> bool:
-        """Whether the last reading has left an order unread: then it says little that none differs."""
-        return bool(self._unread_since)
+        """Whether the last reading has left an order unread: then it says little that none differs.
+
+        For one that is lost the others are not compared more often.
+        """
+        return len(self._unread_since) > len(self.lost())
 
     def lost(self) -> list[str]:
         """Orders that no reading has shown for minutes, by client order id: only a person can find out about them."""

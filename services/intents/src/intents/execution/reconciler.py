@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -201,10 +201,11 @@ class Reconciler:
             self._carefully(partial(self._end, watch, began, pause))
 
     def _record_differences(self, watch: Watch) -> None:
-        found = self._found(watch)
-        watch.end_comparison(self.every_seconds, (report.order.broker_order_id for report in found))
-        for report in found:
+        found = []
+        for report in self._found(watch):  # what a former account hides does not hide what is found in today's
             self.recorder.put(report)
+            found.append(report.order.broker_order_id)
+        watch.end_comparison(self.every_seconds, found)
         RECONCILIATIONS.labels("different" if found else "same").inc()
         now = time.monotonic()
         if found and watch.is_followed(now):  # orders of other origin make no idle account busy
@@ -232,19 +233,23 @@ class Reconciler:
         finally:
             watch.is_busy = False
 
-    def _found(self, watch: Watch) -> list[BrokerReport]:
+    def _found(self, watch: Watch) -> Iterator[BrokerReport]:
         """What is new of every order of the account, each in the account at the broker where it was sent."""
         self._tests.run(watch.account)
         with db.reading(self.engine) as tx:
             start = store.begin_reading(tx, watch.account.account_id)
+        watch.queries.forget_all_but(start.orders)
         try:
             found, rest = self._in_current_account(watch, start)
         except (NoCredential, CredentialInvalid):
             if not start.orders:
                 raise
             found, rest = [], start.orders
-        former = FormerAccounts(self.credentials, self._broker, self.recorder.put)
-        return found + former.differences(watch, [known for known in rest if not known.in_flight])
+        yield from found
+        former = FormerAccounts(self.credentials, self._broker, self.on_refused, self.recorder.put)
+        yield from former.differences(watch, [known for known in rest if not known.in_flight])
+        for client_order_id in watch.queries.lost():
+            self.recorder.put(OutOfReach(watch.account.account_id, client_order_id, LOST))
 
     def _in_current_account(
         self, watch: Watch, start: ReadingStart
@@ -276,8 +281,6 @@ class Reconciler:
         sequence = self._reads.save(account.account_id, *opened, holdings)
         if sequence is not None:
             self.recorder.publish_head(account.account_id, sequence)
-        for client_order_id in watch.queries.lost():
-            self.recorder.put(OutOfReach(account.account_id, client_order_id, LOST))
         return differences
 
     def _catch_up(

@@ -72,8 +72,7 @@ class AccountReconciliation:
         found |= {known: order for known, order in answered.items() if order}
         absent = [known for known in self.known if known not in found and self._is_in_doubt(known, before)]
         unread = {*absent, *(known for known in due if known not in answered)}
-        if not self.is_former:
-            self.queries.note_unread(unread)
+        self.queries.note_reading(self.known, unread)
         ours = {known.client_order_id for known in self.known}
         current = {known: _named(known, found[known], ours) for known in self.known if known in found}
         return ShownOrders(shown, current, {known.key for known in unread})
