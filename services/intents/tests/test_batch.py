@@ -1,5 +1,6 @@
 """POST …/intents/batch."""
 
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -9,6 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from werkzeug.test import TestResponse
 
+from intents import model, usecases
+from intents.usecases import PendingSubmit, Policy
+from intents.usecases.submit import MOST_REST_S, REST_FACTOR
 from tip_testing.commands import cancel, create, limit, replace
 from tip_testing.identity_fixtures import Organization
 
@@ -187,6 +191,23 @@ def test_an_outage_in_an_atomic_batch_is_an_outage_and_no_refusal(desk: Desk) ->
 
     assert (answer.status_code, answer.json["code"]) == (503, "unavailable")
     assert len(desk.rows("action")) == 1
+
+
+def test_a_batch_that_is_to_leave_room_for_others_rests_between_its_commands(desk: Desk) -> None:
+    command = model.Create({}, "AAPL", "BUY", "AUTO", model.Spec("Market", {"quantity": "10"}))
+    owner = model.Owner(desk.organization.id, "paper", frozenset())
+    pending = [PendingSubmit(model.Submission(desk.account_id, command, model.Actor("api_key", "x"), owner))] * 20
+
+    def seconds(*, leaves_room: bool) -> float:
+        began = time.monotonic()
+        outcomes = usecases.submit(desk.deps, pending, Policy.EACH, leaves_room=leaves_room)
+        assert all(isinstance(outcome, usecases.Result) for outcome in outcomes), outcomes
+        return time.monotonic() - began
+
+    in_one_go = min(seconds(leaves_room=False) for _ in range(3))
+    with_rests = seconds(leaves_room=True)
+
+    assert in_one_go * REST_FACTOR / 2 < with_rests < in_one_go * 3 * REST_FACTOR + MOST_REST_S
 
 
 def test_after_an_outage_the_rest_of_a_batch_is_not_tried(desk: Desk, statements: list[str]) -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chassis.callers import Presence
+from chassis.presence import OwnPresence
 from stream_gateway.delivery import deliver
 from stream_gateway.fairness import WRITES_PER_PASS, FairThreads, QueueFull, RoundRobin, WriteScheduler
 from stream_gateway.hub import Hub, Stream
@@ -89,7 +89,7 @@ def test_while_others_are_there_the_functions_of_one_key_begin_apart() -> None:
         loop = asyncio.SelectorEventLoop(clock)
         loop.time = lambda: clock.now  # type: ignore[method-assign]
         threads = FairThreads(2, "test", apart_s=0.05)
-        threads._threads, threads._presence = AtOnce(), Presence(loop.time)
+        threads._threads, threads._presence = AtOnce(), OwnPresence(loop.time)
 
         async def run(key: str) -> None:
             await threads.run(key, lambda: times.setdefault(key, []).append(clock.now))

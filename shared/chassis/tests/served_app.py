@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from chassis import http_connection, http_rules
+from chassis import http_connection, http_rules, presence
 from chassis.asgi import Bridge
-from chassis.callers import CredentialCheck, credential_check
+from chassis.callers import Callers, CredentialCheck, credential_check, leaves_room
 from chassis.cors import Cors
 from chassis.principals import Kind, Principal
 
@@ -23,6 +23,7 @@ _ABOUT_ITSELF: dict[str, Callable[[str], int]] = {
     "/slow/begun": lambda _: len(_BEGUN),
     "/stream/chunks": lambda _: len(_CHUNKS),
     "/authenticated": lambda key: _AUTHENTICATED[key],
+    "/leaves_room": lambda _: int(leaves_room()),
 }
 _RELEASED = threading.Event()
 _MEETING = threading.Barrier(int(os.environ["WEB_THREADS"]), timeout=20)
@@ -35,8 +36,8 @@ STREAMED_CHUNKS = 300
 
 
 def create_front() -> Bridge:
-    """With pages of another origin that may call."""
-    return Bridge(create_app(), cors=Cors(["https://desk.example"]))
+    """With pages of another origin that may call, and other workers."""
+    return Bridge(create_app(), Callers(presence=presence.OF_WORKERS), cors=Cors(["https://desk.example"]))
 
 
 def create_app() -> Callable[..., Iterable[bytes]]:
@@ -113,10 +114,11 @@ def _received(environ: dict[str, Any]) -> str:
         _RELEASED.wait(60)
     if path == "/release":
         _RELEASED.set()
-    if path == "/compute":
+    if path.startswith("/compute"):
         until = time.thread_time() + COMPUTED_S
         while time.thread_time() < until:
             pass
+        time.sleep(COMPUTED_S if path.endswith("/beside") else 0.0)
     if path == "/slow":
         _BEGUN.append(path)
         time.sleep(1.0)

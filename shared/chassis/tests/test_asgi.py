@@ -1,7 +1,9 @@
 """What gunicorn serves, seen from the other end of a connection."""
 
+import math
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -9,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from statistics import median
 
@@ -151,27 +153,98 @@ def test_a_tenant_that_holds_all_it_can_get_leaves_threads_to_another(
     assert statuses == {"429": 20 - share, "200": share}
 
 
-def test_a_tenant_pauses_after_a_heavy_request_four_times_as_long_as_it_computed_while_another_is_there(
-    server: Server,
-) -> None:
-    heavy, done = "GET /compute?limit=100 HTTP/1.1\r\nx-api-key: loud", threading.Event()
+@contextmanager
+def another_tenant(server: Server, line: socket.socket | None = None) -> Iterator[None]:
+    """One that sends requests all the time."""
+    done = threading.Event()
 
     def keep_sending() -> None:
-        with closing(server.open()) as line:
+        with closing(line or server.open()) as line_:
             while not done.wait(0.05):
-                server.request(line, "GET /known HTTP/1.1\r\nx-api-key: quiet")
+                server.request(line_, "GET /known HTTP/1.1\r\nx-api-key: quiet")
 
-    with closing(server.open()) as loud, ThreadPoolExecutor(1) as quiet:
-        quiet.submit(keep_sending)
+    with ThreadPoolExecutor(1) as quiet:
+        sending = quiet.submit(keep_sending)
         try:
-            assert server.request(loud, heavy) == "200 GET /compute 0"
-            began = time.monotonic()
-            assert server.request(loud, heavy) == "200 GET /compute 0"
-            took = time.monotonic() - began
+            yield
         finally:
             done.set()
+            sending.result()
 
-    assert took >= 4 * COMPUTED_S + COMPUTED_S - 0.02
+
+@pytest.mark.parametrize(
+    ("request_line", "least_s", "most_s"),
+    [
+        ("GET /compute?limit=100", 4.9 * COMPUTED_S, math.inf),
+        ("POST /compute?limit=100", 4.9 * COMPUTED_S, math.inf),
+        ("POST /compute/beside?limit=100", 9.9 * COMPUTED_S, math.inf),
+        ("GET /slow?limit=100", 0.0, 3.0),
+        ("POST /slow?limit=100", 0.0, 3.0),
+    ],
+    ids=[
+        "a read",
+        "a batch",
+        "a batch that waits for as long as it computes",
+        "a read that waits",
+        "a batch that waits",
+    ],
+)
+def test_after_a_heavy_request_its_tenant_pauses_while_another_is_there(
+    server: Server, request_line: str, least_s: float, most_s: float
+) -> None:
+    """Four times as long as it computed; after a batch as long as it took, unless it did nothing but wait."""
+    heavy = f"{request_line} HTTP/1.1\r\nx-api-key: loud\r\nContent-Length: 0"
+
+    with closing(server.open()) as loud, another_tenant(server):
+        assert server.request(loud, heavy).startswith("200 ")
+        began = time.monotonic()
+        assert server.request(loud, heavy).startswith("200 ")
+        paused_and_worked = time.monotonic() - began
+
+    assert least_s <= paused_and_worked <= most_s
+
+
+def test_a_heavy_request_that_has_waited_leaves_room_while_another_tenant_is_there(server: Server) -> None:
+    heavy, asked = "GET /compute?limit=100", "GET /leaves_room?limit=100"
+
+    def answers(connection: socket.socket, *lines: str) -> list[str]:
+        return [server.request(connection, f"{line} HTTP/1.1\r\nx-api-key: loud") for line in lines]
+
+    with closing(server.open()) as loud:
+        assert answers(loud, heavy, asked)[1] == "200 0"
+        with another_tenant(server):
+            assert answers(loud, asked, heavy, asked)[::2] == ["200 0", "200 1"]
+
+
+def test_a_tenant_pauses_also_for_one_whose_requests_another_worker_answers() -> None:
+    server = Server(workers=2, app="create_front")
+    lines: list[socket.socket] = []
+    try:
+        by_worker: dict[str, socket.socket] = {}
+        while len(by_worker) < 2:
+            lines.append(server.open())
+            by_worker[server.request(lines[-1], "GET /worker HTTP/1.1")] = lines[-1]
+        loud, quiet = by_worker.values()
+        heavy = "POST /compute?limit=100 HTTP/1.1\r\nx-api-key: loud\r\nContent-Length: 0"
+        with another_tenant(server, quiet):
+            time.sleep(0.2)
+            began = time.monotonic()
+            answers = [server.request(loud, heavy) for _ in range(2)]
+
+        assert answers == ["200 POST /compute 0"] * 2 and time.monotonic() - began >= 5 * COMPUTED_S
+    finally:
+        for line in lines:
+            line.close()
+        server.end()
+
+
+def test_while_its_batches_pause_a_tenant_reads_on(server: Server) -> None:
+    with closing(server.open()) as loud, another_tenant(server):
+        server.request(loud, "POST /compute/beside?limit=100 HTTP/1.1\r\nx-api-key: loud\r\nContent-Length: 0")
+        began = time.monotonic()
+        assert server.request(loud, "GET /list?limit=100 HTTP/1.1\r\nx-api-key: loud") == "200 GET /list 0"
+
+    assert time.monotonic() - began < COMPUTED_S
 
 
 def test_the_first_request_of_a_credential_is_answered_with_its_body_as_any_other(server: Server) -> None:

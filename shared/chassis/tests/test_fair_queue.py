@@ -35,14 +35,14 @@ class Office:
         self.running: list[Slot] = []
         self.refused: list[Caller] = []
 
-    async def send(self, *callers: Caller, heavy: bool = False) -> "list[asyncio.Task[None]]":
-        tasks = [asyncio.create_task(self._request(caller, heavy)) for caller in callers]
+    async def send(self, *callers: Caller, heavy: bool = False, writes: bool = False) -> "list[asyncio.Task[None]]":
+        tasks = [asyncio.create_task(self._request(caller, heavy, writes)) for caller in callers]
         await settled()
         return tasks
 
-    async def _request(self, caller: Caller, heavy: bool) -> None:
+    async def _request(self, caller: Caller, heavy: bool, writes: bool) -> None:
         try:
-            self.running.append(await self.queue.acquire(caller, heavy=heavy))
+            self.running.append(await self.queue.acquire(caller, heavy=heavy, writes=writes))
         except QueueFull:
             self.refused.append(caller)
 
@@ -133,6 +133,19 @@ async def test_strangers_share_one_thread_however_many_addresses_they_have() -> 
 
     await office.send(caller("quiet"))
     assert office.tenants["quiet"] == 1
+
+
+@in_a_loop
+async def test_while_its_batches_pause_a_tenant_has_one_heavy_read_at_a_time() -> None:
+    office = Office()
+    await office.send(caller("loud", "a"), heavy=True, writes=True)
+    await office.send(caller("loud", "b"), caller("loud", "c"), heavy=True)
+    [batch] = office.running
+    office.running.remove(batch)
+    office.queue.release(batch, pause_s=60.0)
+    await office.send(caller("loud", "d"), heavy=True, writes=True)
+
+    assert [(slot.writes, slot.caller.principal) for slot in office.running] == [(False, "loud/b")]
 
 
 @in_a_loop

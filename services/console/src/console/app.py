@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from flask import Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from chassis import logs, web
+from chassis import logs, presence, web
 from chassis.callers import Callers
 from chassis.config import stop_on_bad_configuration
 from console import routes
@@ -25,7 +25,7 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
     if config.trusted_proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=config.trusted_proxies)  # type: ignore[method-assign]
     app.extensions |= {
-        "callers": Callers(trusted_proxies=config.trusted_proxies),
+        "callers": Callers(trusted_proxies=config.trusted_proxies, presence=presence.OF_WORKERS),
         "deps": dependencies(config),
         "origin": config.origin,
     }

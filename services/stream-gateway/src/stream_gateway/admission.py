@@ -20,8 +20,8 @@ Admitted = tuple[Caller, Account, Subscription]
 
 _KNOWN_THREADS = 2
 _STRANGERS_THREADS = 2
-_APART_S = 0.015
-"""Between two openings of one organization while others are there: they take a third of a core at most."""
+_APART_S = 0.02
+"""Between two openings of one organization while others are there: they take a quarter of a core at most."""
 STRANGERS_PENDING = 500
 """Of one address."""
 _ADMITTING_S = 10.0

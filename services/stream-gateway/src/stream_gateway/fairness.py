@@ -1,7 +1,6 @@
 """Round-robin by key: whoever has much waiting gets no more at a time than whoever has little."""
 
 import asyncio
-import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from chassis.callers import Presence
+from chassis.presence import OwnPresence
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -90,7 +89,7 @@ class FairThreads:
         self._idle, self._most_waiting, self._apart_s = count, most_waiting, apart_s
         self._waiting: RoundRobin[_Waiting] = RoundRobin()
         self._resting: set[Hashable] = set()
-        self._presence: Presence[Hashable] = Presence(time.monotonic)
+        self._presence: OwnPresence[Hashable] = OwnPresence()
 
     async def run(self, key: Hashable, function: Callable[[], Result]) -> Result:
         """What the function returns. Cancelled before its turn, it is never begun."""

@@ -32,9 +32,15 @@ MatchRoute = Callable[[str, str], RouteMatch]
 """Given method and path, where the request is routed."""
 
 # How long a tenant's heavy requests pause, and strangers' after a refused one, by what each has computed: with one at a
-# time in each process they take a fifth of a core of it at most. A tenant that is alone need not pause.
+# time in each process they take a fifth of a core of it at most. What a batch costs behind this process is several
+# times as much, and more of it waits the busier the machine is: it pauses by the time that it took. A tenant that is
+# alone need not pause.
 _PAUSE_FACTOR = 4.0
 _LONGEST_PAUSE_S = 2.0
+_LONGEST_PAUSE_OF_WRITES_S = 10.0
+_MOST_BEHIND = 20.0
+"""So many times as much as a batch computes may count for it, not what it waited for prices or locks beyond that."""
+_READING = ("GET", "HEAD")
 _LONG_LIST = re.compile(rb"(?:^|&)limit=[0-9]{3}")
 
 
@@ -183,18 +189,27 @@ class Bridge:
             await asyncio.sleep(WAIT_S)  # a refusal at once would only bring the next guess sooner
             raise QueueFull
         loop = asyncio.get_running_loop()
-        slot = await self._queue.acquire(check.caller, heavy=heavy, arrived=scope[http_rules.ARRIVED])
-        computed = _Computed(function)
-        work = self._threads.submit(computed, *arguments)
+        slot = await self._queue.acquire(
+            check.caller, heavy=heavy, writes=scope["method"] not in _READING, arrived=scope[http_rules.ARRIVED]
+        )
+        check.leaves_room = slot.has_waited and not self.callers.is_alone(slot.caller)
+        timed = _Timed(function)
+        work = self._threads.submit(timed, *arguments)
         # Not when the caller stops waiting: the thread is taken until the work has ended.
-        work.add_done_callback(lambda _: loop.call_soon_threadsafe(self._end, slot, check, computed.seconds))
+        work.add_done_callback(lambda _: loop.call_soon_threadsafe(self._end, slot, check, timed))
         return await asyncio.wrap_future(work)
 
-    def _end(self, slot: Slot, check: CredentialCheck, computed_s: float) -> None:
-        costly = slot.heavy or (check.refused and slot.caller.trust is Trust.UNVERIFIED)
-        pauses = costly and not self.callers.is_alone(slot.caller)
-        self._queue.release(slot, pause_s=min(_PAUSE_FACTOR * computed_s, _LONGEST_PAUSE_S) if pauses else 0.0)
+    def _end(self, slot: Slot, check: CredentialCheck, timed: "_Timed") -> None:
+        self._queue.release(slot, pause_s=self._pause_s(slot, check, timed))
         self.callers.settle(check)
+
+    def _pause_s(self, slot: Slot, check: CredentialCheck, timed: "_Timed") -> float:
+        is_refused_stranger = check.refused and slot.caller.trust is Trust.UNVERIFIED
+        if not (slot.heavy or is_refused_stranger) or self.callers.is_alone(slot.caller):
+            return 0.0
+        if slot.heavy and slot.writes:
+            return min(_PAUSE_FACTOR * min(timed.took_s, _MOST_BEHIND * timed.computed_s), _LONGEST_PAUSE_OF_WRITES_S)
+        return min(_PAUSE_FACTOR * timed.computed_s, _LONGEST_PAUSE_S)
 
     def _call(self, check: CredentialCheck, environ: Environ) -> Answer | StreamedAnswer | None:
         """The app's answer; None if the request must be queued again, for the caller it was authenticated as."""
@@ -222,18 +237,18 @@ class Bridge:
             _close(chunks)
 
 
-class _Computed:
-    """A function that is called once, and the processor time it took in its thread."""
+class _Timed:
+    """A function that is called once, and the time and the processor time that it took in its thread."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._function, self.seconds = function, 0.0
+        self._function, self.took_s, self.computed_s = function, 0.0, 0.0
 
     def __call__(self, *arguments: Any) -> Any:
-        began = time.thread_time()
+        began, computed = time.monotonic(), time.thread_time()
         try:
             return self._function(*arguments)
         finally:
-            self.seconds = time.thread_time() - began
+            self.took_s, self.computed_s = time.monotonic() - began, time.thread_time() - computed
 
 
 async def read(receive: Receive) -> bytes | None:

@@ -8,20 +8,18 @@ and nobody shut out who is verified: every request is still authenticated.
 
 import hashlib
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from enum import StrEnum
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
+from chassis.lru_cache import LruCache
+from chassis.presence import OwnPresence, Presence
 from chassis.principals import Kind, Principal
 
 _CAPACITY = 10_000
 _WINDOW_S = 60.0
-_PRESENT_S = 1.0
 
-Key = TypeVar("Key")
-Value = TypeVar("Value")
 RawHeaders = Iterable[tuple[bytes, bytes]]
 
 
@@ -47,46 +45,21 @@ class Caller(NamedTuple):
     principal: str
 
 
-class LruCache(OrderedDict[Key, Value], Generic[Key, Value]):
-    """The entries used last, at most `capacity` of them."""
-
-    def __init__(self, capacity: int) -> None:
-        super().__init__()
-        self._capacity = capacity
-
-    def put(self, key: Key, value: Value) -> None:
-        self[key] = value
-        self.move_to_end(key)
-        if len(self) > self._capacity:
-            self.popitem(last=False)
-
-
-class Presence(Generic[Key]):
-    """The two callers seen last: enough to know whether one was alone within the last second."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._last_request: LruCache[Key, float] = LruCache(2)
-
-    def note(self, key: Key) -> None:
-        self._last_request.put(key, self._clock())
-
-    def is_alone(self, key: Key) -> bool:
-        """Whether no other was seen within the last second."""
-        since = self._clock() - _PRESENT_S
-        return not any(at > since for other, at in self._last_request.items() if other != key)
-
-
 class Callers:
     """What one process knows of its callers. For one thread: the event loop's."""
 
     def __init__(
-        self, *, trusted_proxies: int = 0, refused_per_minute: int = 600, clock: Callable[[], float] = time.monotonic
+        self,
+        *,
+        trusted_proxies: int = 0,
+        refused_per_minute: int = 600,
+        clock: Callable[[], float] = time.monotonic,
+        presence: Presence[str] | None = None,
     ) -> None:
         self._trusted_proxies, self._refused_per_minute, self._clock = trusted_proxies, refused_per_minute, clock
         self._verified_callers: LruCache[bytes, Caller] = LruCache(_CAPACITY)
         self._refusals: LruCache[str, tuple[float, float]] = LruCache(_CAPACITY)
-        self._verified_tenants: Presence[str] = Presence(clock)
+        self._verified_tenants: Presence[str] = presence or OwnPresence[str](clock)
 
     def classify(self, scope: Mapping[str, Any]) -> "CredentialCheck":
         """The caller of an ASGI request."""
@@ -150,12 +123,14 @@ def split_authorization(value: str) -> tuple[str, str]:
 class CredentialCheck:
     """A request's credential, and the result of its authentication in a thread."""
 
-    __slots__ = ("caller", "digest", "principal", "refused")
+    __slots__ = ("caller", "digest", "leaves_room", "principal", "refused")
 
     def __init__(self, digest: bytes, caller: Caller) -> None:
         self.digest, self.caller = digest, caller
         self.principal: Principal | None = None
         self.refused = False
+        self.leaves_room = False
+        """Whether the request has waited for a thread while other tenants were there."""
 
     def verify(self, principal: Principal) -> None:
         """Record whose credential it is. Raises Reclassified if the request was queued for another caller."""
@@ -169,6 +144,14 @@ class CredentialCheck:
 
 credential_check: ContextVar[CredentialCheck | None] = ContextVar("credential_check", default=None)
 """The check of the request that this thread works on; the thread that authenticates the request reports to it."""
+
+
+def leaves_room() -> bool:
+    """Whether long work is to leave room for others: its tenant sends more than it may have at a time, and is not
+    alone.
+    """
+    check = credential_check.get()
+    return check is not None and check.leaves_room
 
 
 def _verified(principal: Principal) -> Caller:

@@ -1,10 +1,10 @@
 """Who gets the next thread of a web process: a fair queue by tenant, on the event loop.
 
 No tenant holds more than a part of the threads, whatever it sends, and of heavy requests (batches, verifications, long
-lists) one at a time. After a heavy request its tenant pauses with the next one, and after a refused credential
-strangers do, as long as whoever releases the slot says. What a tenant sends beyond that waits here, where it costs
-nothing, and tenants take turns when a thread is free. A request that waits for too long, or finds too many of its
-tenant waiting, is refused.
+lists) one at a time. After a heavy request its tenant pauses with the next one of its kind, one that reads or one that
+writes, and after a refused credential strangers do, as long as whoever releases the slot says. What a tenant sends
+beyond that waits here, where it costs nothing, and tenants take turns when a thread is free. A request that waits for
+too long, or finds too many of its tenant waiting, is refused.
 
 Requests are grouped by their caller's trust, its tenant, their weight and their principal, groups within groups, and
 each group has its share. Of the requests in one narrowest group either all may run or none, and a group that has used
@@ -26,6 +26,7 @@ SWITCH_S = 0.001
 """How long a thread that computes keeps the interpreter while others want it, in processes that answer callers. A
 request needs it some twenty times, so with Python's own five milliseconds one verification would add a tenth of a
 second to every read beside it."""
+_HEAVY = "heavy"
 
 
 class QueueFull(Problem):
@@ -61,12 +62,15 @@ class Slot:
 
     caller: Caller
     heavy: bool
+    writes: bool
     ready: asyncio.Future[None] = field(repr=False)
+    has_waited: bool = False
 
     @property
-    def groups(self) -> tuple[Trust, str, bool, str]:
+    def groups(self) -> tuple[Trust, str, str | None, str]:
         """The names of the groups it is in, from the widest to the narrowest."""
-        return self.caller.trust, self.caller.tenant, self.heavy, self.caller.principal
+        heavy = ("writes" if self.writes else "reads") if self.heavy else None
+        return self.caller.trust, self.caller.tenant, heavy, self.caller.principal
 
 
 class FairQueue:
@@ -79,7 +83,9 @@ class FairQueue:
         self._waiting_of: Counter[tuple[Trust, str]] = Counter()
         self._running: Counter[object] = Counter()
 
-    async def acquire(self, caller: Caller, *, heavy: bool = False, arrived: float | None = None) -> Slot:
+    async def acquire(
+        self, caller: Caller, *, heavy: bool = False, writes: bool = False, arrived: float | None = None
+    ) -> Slot:
         """A slot for a request that arrived now, or then; QueueFull if it gets none in time."""
         now = asyncio.get_running_loop().time()
         until = (now if arrived is None else arrived) + self._wait_s
@@ -87,11 +93,12 @@ class FairQueue:
             raise QueueFull
         # Whoever is not verified gets a refusal at most, or is verified: neither is much work.
         heavy = heavy and caller.trust is Trust.VERIFIED
-        slot = Slot(caller, heavy, asyncio.get_running_loop().create_future())
+        slot = Slot(caller, heavy, writes, asyncio.get_running_loop().create_future())
         if self._may_run(slot):  # then nobody in its groups waits, and those of others who wait may not run
             self._run(slot)
             return slot
         self._enqueue(slot)
+        slot.has_waited = True
         try:
             async with asyncio.timeout_at(until):
                 await slot.ready
@@ -104,7 +111,7 @@ class FairQueue:
         return slot
 
     def release(self, slot: Slot, *, pause_s: float = 0.0) -> None:
-        """Free the thread. For `pause_s` a heavy request still counts for its tenant, any other for its trust."""
+        """Free the thread. For `pause_s` a heavy request still counts for its kind, any other for its trust."""
         counted = _counted(slot)
         if pause_s > 0:
             paused = slot.groups[:3] if slot.heavy else slot.groups[:1]
@@ -173,8 +180,9 @@ class FairQueue:
                 return running[names] < shares.of_trust(trust)
             case (_, _):
                 return running[names] < shares.tenant
-            case (_, _, heavy):
-                return not heavy or (not running[names] and running["heavy"] < shares.heavy)
+            case (trust, tenant, heavy):
+                others = running[names] + running[trust, tenant, _HEAVY]
+                return not heavy or (not others and running[_HEAVY] < shares.heavy)
             case (trust, tenant, _, principal):
                 return running[trust, tenant, principal] < shares.principal
         raise AssertionError(names)
@@ -197,4 +205,4 @@ def _counted(slot: Slot) -> list[object]:
     """Everything that a running request counts against."""
     trust, tenant, heavy, principal = slot.groups
     counted: list[object] = [(), (trust,), (trust, tenant), (trust, tenant, heavy), (trust, tenant, principal)]
-    return [*counted, "heavy"] if heavy else counted
+    return [*counted, (trust, tenant, _HEAVY), _HEAVY] if heavy else counted

@@ -17,7 +17,7 @@ from limits.strategies import FixedWindowRateLimiter
 from redis import Redis
 
 from chassis import logs, metrics, problems
-from chassis.callers import LruCache
+from chassis.lru_cache import LruCache
 
 log = logs.get(__name__)
 

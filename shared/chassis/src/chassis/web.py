@@ -23,6 +23,7 @@ from chassis import (
     logs,
     metrics,
     openapi,
+    presence,
     problems,
     query,
     ratelimit,
@@ -99,6 +100,7 @@ def create(
     app.extensions["callers"] = Callers(
         trusted_proxies=config.trusted_proxies,
         refused_per_minute=max(_LEAST_REFUSED, config.rate_limit_per_minute // _REFUSED_PART),
+        presence=presence.OF_WORKERS,
     )
     app.extensions |= dict(extensions)
     for blueprint in (*blueprints, _operations(engine)):

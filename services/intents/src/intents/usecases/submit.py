@@ -5,7 +5,9 @@ in one transaction, or none. COALESCED: those of many callers in one write that 
 is deferred to its own thread.
 """
 
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from prometheus_client import Counter
 from sqlalchemy import exc
@@ -24,18 +26,44 @@ from intents.usecases.prices import PriceWait
 
 ATTEMPTS = 5  # how often another request may be faster with the same idempotency key
 OWN_LOCK_WAIT_S = 1.0
+REST_FACTOR, LONGEST_REST_S, MOST_REST_S = 4.0, 0.1, 4.0
 OVERLOADED = Counter("tip_overloaded_total", "Commands refused because others wait too long, by whose.", ["backlog"])
 
 
+@dataclass
+class _Rests:
+    """Between commands that are written one by one, as long as they may take together.
+
+    What an order costs behind this process comes right after it: without rests a hundred would fill every processor.
+    """
+
+    left_s: float
+
+    def after(self, took_s: float) -> None:
+        rest_s = min(REST_FACTOR * took_s, LONGEST_REST_S, self.left_s)
+        self.left_s -= rest_s
+        time.sleep(rest_s)
+
+
 def submit(
-    deps: Deps, pending: Sequence[PendingSubmit], policy: Policy, deadline: Deadline | None = None
+    deps: Deps,
+    pending: Sequence[PendingSubmit],
+    policy: Policy,
+    deadline: Deadline | None = None,
+    *,
+    leaves_room: bool = False,
 ) -> list[Outcome]:
-    """Decide and write; one outcome per submission, at its place. Raises only what concerns the whole batch."""
+    """Decide and write; one outcome per submission, at its place. Raises only what concerns the whole batch.
+
+    Those that are written each by itself leave room for others between them, if they are to.
+    """
+    deadline = deadline or Deadline.of_request()
     if policy is Policy.COALESCED:
         outcomes = submit_coalesced(deps, pending)
+    elif policy is Policy.ATOMIC:
+        outcomes = _atomic(deps, pending, deadline)
     else:
-        submit_all = _atomic if policy is Policy.ATOMIC else _each
-        outcomes = submit_all(deps, pending, deadline or Deadline.of_request())
+        outcomes = _each(deps, pending, deadline, _Rests(MOST_REST_S if leaves_room else 0.0))
     for outcome in outcomes:
         if isinstance(outcome, model.Overloaded):
             OVERLOADED.labels(outcome.problem["backlog"]).inc()
@@ -61,14 +89,17 @@ def load_facts_many(deps: Deps, queries: Sequence[FactsQuery]) -> list[store.Loa
     return store.load_facts_many(deps.connections.autocommit(), queries)
 
 
-def _each(deps: Deps, pending: Sequence[PendingSubmit], deadline: Deadline) -> list[Outcome]:
+def _each(deps: Deps, pending: Sequence[PendingSubmit], deadline: Deadline, rests: _Rests) -> list[Outcome]:
     """After an outage the rest is not tried: each would wait for it again, and be done when nobody waits any more."""
     outcomes: list[Outcome] = []
     prices = PriceWait.of(deps, [item.submission for item in pending], deadline)
     left = list(pending)
     while left:
         item, *left = left
+        began = time.monotonic()
         outcomes.append(outcome := _outcome(deps, item, prices))
+        if left:
+            rests.after(time.monotonic() - began)
         if isinstance(outcome, model.Overloaded) and item.facts is None:
             left = _with_backlogs(deps, left)
         elif isinstance(outcome, Exception) and db.is_unavailable(outcome):
