@@ -1,5 +1,6 @@
 """A credential is tested by its broker before anything is done with it, and what it opens is read at once."""
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4, uuid5
 
@@ -28,16 +29,20 @@ from .paper_connections import at
 def reconcile(desk: Any) -> Any:
     """Reads the desk's account once, as a reconciler does."""
 
-    def run(url: str) -> None:
+    def run(url: str, tested_at: str | None = None) -> None:
         deps = desk.deps
         credentials = Credentials(deps.engine, PAPER_SECRET, Keyring.from_text(desk.platform.vault_key))
         records = recorder.Recorder(deps.connections)
-        made = Reconciler(deps.engine, Brokers(at(url)), credentials, records, 5.0, streams=0)
+        made, tester = (
+            Reconciler(deps.engine, Brokers(at(place)), credentials, records, 5.0, streams=0)
+            for place in (url, tested_at or url)
+        )
         made.on_accepted = lambda account_id, pair: report_accepted(deps.outbox, account_id, pair)
         made.on_refused = lambda account_id, pair: report_refused(deps.outbox, account_id, pair)
         made.on_tested = lambda account_id, tested, outcome: report_tested(deps.outbox, account_id, tested, outcome)
         made.__post_init__()
-        made._found(Watch(WatchedAccount(desk.account_id, desk.organization.id, "paper", "paper", False, False)))
+        made._tests = replace(made._tests, broker_of=tester._broker)
+        list(made._found(Watch(WatchedAccount(desk.account_id, desk.organization.id, "paper", "paper", False, False))))
 
     return run
 
@@ -64,6 +69,16 @@ def test_a_credential_that_the_broker_refuses_is_reported_and_not_used(desk, pap
 
     assert events(desk) == [("credential.invalid", 1)]
     assert desk.rows("balance") == []
+
+
+def test_a_new_credential_that_cannot_be_tested_keeps_nothing_from_being_read_with_todays(desk, paper, reconcile):
+    give_credential(desk, "good")
+    give_credential(desk, "next", status="pending", name="next")
+
+    with pytest.raises(Unreachable):
+        reconcile(paper.url, tested_at="http://127.0.0.1:1")
+
+    assert desk.rows("balance") and events(desk) == []
 
 
 def test_a_broker_that_is_down_leaves_a_credential_pending(desk, reconcile):

@@ -1,5 +1,6 @@
 """Orders that were sent under a credential which opens another account at the broker than today's."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -9,10 +10,12 @@ from intents.execution.credentials import CredentialPending, Credentials, KeyPai
 from intents.execution.model.inputs import BrokerReport, OutOfReach
 from intents.execution.model.known_orders import KnownOpenOrder, WatchedAccount
 from intents.execution.reconciliation import AccountReconciliation
-from intents.execution.watches import Watch
+from intents.execution.watches import NEVER, Watch
 from tip_brokers import Broker, BrokerError, CredentialRefused, RateLimited
 
 log = logs.get(__name__)
+
+PAUSE_SECONDS = 5.0  # after a rate limit that does not say how long it lasts
 
 
 @dataclass(frozen=True)
@@ -26,43 +29,70 @@ class FormerAccounts:
         """What is new of these orders; those that no credential can query any more are reported as such."""
         for broker_account in {known.broker_account for known in known_orders}:
             there = [known for known in known_orders if known.broker_account == broker_account]
+            if time.monotonic() < watch.paused_elsewhere.get(broker_account, NEVER):
+                watch.queries.note_unread(there)
+                continue
             try:
-                yield from self._in_account(watch, there)
+                yield from self._in_account(watch, broker_account, there)
             except CredentialPending:
                 continue
-            except RateLimited:
-                raise  # then the account is read again when the broker wishes
             except BrokerError as error:
-                watch.queries.note_reading(there, there)
+                watch.queries.note_unread(there)
+                if isinstance(error, RateLimited):
+                    watch.paused_elsewhere[broker_account] = time.monotonic() + (error.retry_after or PAUSE_SECONDS)
                 account_id, name = str(watch.account.account_id), type(error).__name__
                 log.info("former_account_not_read", account_id=account_id, orders=len(there), error=name)
 
-    def _in_account(self, watch: Watch, known_orders: Sequence[KnownOpenOrder]) -> Iterable[BrokerReport]:
+    def _in_account(
+        self, watch: Watch, broker_account: str | None, known_orders: Sequence[KnownOpenOrder]
+    ) -> Iterable[BrokerReport]:
+        """With the first key pair that opens it and that the broker does not refuse."""
         account_id = watch.account.account_id
-        opened = self._opened(watch.account, known_orders[0])
-        if opened is None:
-            return self._out_of_reach(account_id, known_orders)
-        pair, broker = opened
-        account = AccountReconciliation(account_id, broker, known_orders, watch.queries, is_former=True)
-        try:
-            return account.differences()
-        except CredentialRefused:
-            self.on_refused(account_id, pair)
-            return self._out_of_reach(account_id, known_orders)
+        for pair, broker in self._opening(watch, broker_account, known_orders):
+            account = AccountReconciliation(account_id, broker, known_orders, watch.queries, is_former=True)
+            try:
+                found = account.differences()
+            except CredentialRefused:
+                self._note_refused(watch, pair)
+                continue
+            watch.refused_elsewhere.discard(pair.reference)
+            return found
+        self._report_out_of_reach(account_id, known_orders)
+        return ()
 
-    def _out_of_reach(self, account_id: UUID, known_orders: Sequence[KnownOpenOrder]) -> Iterable[BrokerReport]:
+    def _opening(
+        self, watch: Watch, broker_account: str | None, known_orders: Sequence[KnownOpenOrder]
+    ) -> Iterator[tuple[KeyPair, Broker]]:
+        """Raises CredentialPending in the end if one may open it that is on its way into the vault."""
+        pending: CredentialPending | None = None
+        account = watch.account
+        for credential in dict.fromkeys(known.credential for known in known_orders if broker_account):
+            if credential is None:
+                continue
+            try:
+                for pair in self.credentials.bound(account.account_id, account.broker, credential):
+                    broker = self.broker_of(account, pair)
+                    if self._login(watch, pair, broker) == broker_account:
+                        yield pair, broker
+            except CredentialPending as error:
+                pending = error
+        if pending:
+            raise pending
+
+    def _login(self, watch: Watch, pair: KeyPair, broker: Broker) -> str | None:
+        try:
+            return self.credentials.broker_account(watch.account.account_id, pair, broker)
+        except CredentialRefused:
+            self._note_refused(watch, pair)
+            return None
+
+    def _note_refused(self, watch: Watch, pair: KeyPair) -> None:
+        if pair.reference not in watch.refused_elsewhere:
+            self.on_refused(watch.account.account_id, pair)
+            watch.refused_elsewhere.add(pair.reference)
+
+    def _report_out_of_reach(self, account_id: UUID, known_orders: Sequence[KnownOpenOrder]) -> None:
         for known in known_orders:
             if not known.needs_operator:
                 self.record(OutOfReach(account_id, known.client_order_id))
         log.info("orders_out_of_reach", account_id=str(account_id), orders=len(known_orders))
-        return ()
-
-    def _opened(self, account: WatchedAccount, known: KnownOpenOrder) -> tuple[KeyPair, Broker] | None:
-        """The account at the broker where the order is, if a credential opens it still."""
-        if known.credential is None or known.broker_account is None:
-            return None
-        for pair in self.credentials.bound(account.account_id, account.broker, known.credential):
-            broker = self.broker_of(account, pair)
-            if self.credentials.broker_account(account.account_id, pair, broker) == known.broker_account:
-                return pair, broker
-        return None

@@ -44,17 +44,22 @@ class OrderQueries:
         self._broken_at[known.key] = time.monotonic()
 
     def forget_all_but(self, orders: Iterable[KnownOpenOrder]) -> None:
-        """Of orders that have ended it need not be known since when they are unread."""
-        open_now = {known.client_order_id for known in orders}
-        self._unread_since = {name: since for name, since in self._unread_since.items() if name in open_now}
+        """What has ended, or waits for an operator, need not be read any more."""
+        names = {known.client_order_id for known in orders if not known.needs_operator}
+        self._unread_since = {name: since for name, since in self._unread_since.items() if name in names}
 
     def note_reading(self, orders: Iterable[KnownOpenOrder], unread: Collection[KnownOpenOrder]) -> None:
-        """Of which of these a reading has not shown how much is filled. Of what is in flight the executor finds out."""
-        now = time.monotonic()
-        names = {known.client_order_id for known in unread if not known.in_flight and not known.needs_operator}
+        """Of which of these a reading has not shown how much is filled."""
+        names = {known.client_order_id for known in unread}
         for name in {known.client_order_id for known in orders} - names:
             self._unread_since.pop(name, None)
-        self._unread_since |= {name: self._unread_since.get(name, now) for name in names}
+        self.note_unread(unread)
+
+    def note_unread(self, orders: Iterable[KnownOpenOrder]) -> None:
+        """Of what is in flight the executor finds out."""
+        for known in orders:
+            if not known.in_flight and not known.needs_operator:
+                self._unread_since.setdefault(known.client_order_id, time.monotonic())
 
     @property
     def has_unread(self) -> bool:

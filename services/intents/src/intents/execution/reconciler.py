@@ -234,8 +234,23 @@ class Reconciler:
             watch.is_busy = False
 
     def _found(self, watch: Watch) -> Iterator[BrokerReport]:
-        """What is new of every order of the account, each in the account at the broker where it was sent."""
-        self._tests.run(watch.account)
+        """What is new of every order of the account. A credential that could not be tested hides none of it."""
+        untested: BrokerError | None = None
+        try:
+            self._tests.run(watch.account)
+        except BrokerError as error:
+            untested = error
+        try:
+            yield from self._of_all_orders(watch)
+        except NO_KEYS:
+            if untested:
+                raise untested from None
+            raise
+        if untested:
+            raise untested
+
+    def _of_all_orders(self, watch: Watch) -> Iterator[BrokerReport]:
+        """Of each order in the account at the broker where it was sent."""
         with db.reading(self.engine) as tx:
             start = store.begin_reading(tx, watch.account.account_id)
         watch.queries.forget_all_but(start.orders)
@@ -247,9 +262,11 @@ class Reconciler:
             found, rest = [], start.orders
         yield from found
         former = FormerAccounts(self.credentials, self._broker, self.on_refused, self.recorder.put)
-        yield from former.differences(watch, [known for known in rest if not known.in_flight])
-        for client_order_id in watch.queries.lost():
-            self.recorder.put(OutOfReach(watch.account.account_id, client_order_id, LOST))
+        try:
+            yield from former.differences(watch, [known for known in rest if not known.in_flight])
+        finally:
+            for client_order_id in watch.queries.lost():
+                self.recorder.put(OutOfReach(watch.account.account_id, client_order_id, LOST))
 
     def _in_current_account(
         self, watch: Watch, start: ReadingStart

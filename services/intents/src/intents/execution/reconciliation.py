@@ -72,7 +72,6 @@ class AccountReconciliation:
         found |= {known: order for known, order in answered.items() if order}
         absent = [known for known in self.known if known not in found and self._is_in_doubt(known, before)]
         unread = {*absent, *(known for known in due if known not in answered)}
-        self.queries.note_reading(self.known, unread)
         ours = {known.client_order_id for known in self.known}
         current = {known: _named(known, found[known], ours) for known in self.known if known in found}
         return ShownOrders(shown, current, {known.key for known in unread})
@@ -92,7 +91,8 @@ class AccountReconciliation:
         changed = [(known, order) for known, order in current if _has_changed(known, order)]
         matched = {order.broker_order_id for _, order in current}
         others = [] if self.is_former else [order for order in orders.shown if order.broker_order_id not in matched]
-        executions = self._executions([(known, order) for known, order in changed if _has_fills(known, order)])
+        executions = list(self._executions([(known, order) for known, order in changed if _has_fills(known, order)]))
+        self.queries.note_reading(self.known, [known for known in self.known if known.key in orders.unread])
         return [
             *(self._report(order, execution.occurred_at, execution) for order, execution in executions),
             *(self._report(order, order.updated_at) for order in (*(order for _, order in changed), *others)),
