@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+from chassis.presence import OF_WORKERS
+
 SECRET = rb"secret-of-(\w+)-[0-9a-f]{16}"
 
 
@@ -27,6 +29,9 @@ if __name__ == "__main__":
     shown = {"environment": dict(os.environ), "arguments": sys.argv[1:], "leads": os.getpid() == os.getsid(0)}
     group = Path("/proc/self/autogroup")
     shown |= {"niceness": os.nice(0), "group": group.read_text().split()[1:] if group.exists() else []}
+    if "TENANT" in os.environ:
+        OF_WORKERS.note(os.environ["TENANT"])
+        shown["is_alone"] = OF_WORKERS.is_alone(os.environ["TENANT"])
     sys.stdout.write(json.dumps({**shown, "secrets": secrets_in_memory()}) + "\n")
     sys.stdout.flush()
     if "SHARED" in os.environ:

@@ -53,6 +53,12 @@ def test_the_secrets_of_one_copy_are_not_in_the_memory_of_the_next(nursery):
     assert first.wait(60) == -signal.SIGKILL
 
 
+def test_copies_know_together_which_tenants_are_there(nursery):
+    found = [shown(copy(nursery, "0", TENANT=name))["is_alone"] for name in ("one", "one", "other")]
+
+    assert found == [True, True, False]
+
+
 def test_a_copy_has_open_files_of_the_supervisor_under_their_numbers(nursery):
     reads, writes = os.pipe()
     number = fcntl.fcntl(writes, fcntl.F_DUPFD_CLOEXEC, FRONT_DESCRIPTOR)

@@ -154,18 +154,21 @@ def test_a_tenant_that_holds_all_it_can_get_leaves_threads_to_another(
 
 
 @contextmanager
-def another_tenant(server: Server, line: socket.socket | None = None) -> Iterator[None]:
-    """One that sends requests all the time."""
-    done = threading.Event()
+def another_tenant(server: Server, connection: socket.socket | None = None) -> Iterator[None]:
+    """One that sends requests all the time, and whom the server knows already."""
+    done, known = threading.Event(), threading.Event()
 
     def keep_sending() -> None:
-        with closing(line or server.open()) as line_:
+        with closing(connection or server.open()) as line:
             while not done.wait(0.05):
-                server.request(line_, "GET /known HTTP/1.1\r\nx-api-key: quiet")
+                server.request(line, "GET /first HTTP/1.1\r\nx-api-key: quiet")
+                server.request(line, "GET /known HTTP/1.1\r\nx-api-key: quiet")
+                known.set()
 
     with ThreadPoolExecutor(1) as quiet:
         sending = quiet.submit(keep_sending)
         try:
+            assert known.wait(60)
             yield
         finally:
             done.set()
@@ -227,7 +230,6 @@ def test_a_tenant_pauses_also_for_one_whose_requests_another_worker_answers() ->
         loud, quiet = by_worker.values()
         heavy = "POST /compute?limit=100 HTTP/1.1\r\nx-api-key: loud\r\nContent-Length: 0"
         with another_tenant(server, quiet):
-            time.sleep(0.2)
             began = time.monotonic()
             answers = [server.request(loud, heavy) for _ in range(2)]
 
@@ -243,8 +245,9 @@ def test_while_its_batches_pause_a_tenant_reads_on(server: Server) -> None:
         server.request(loud, "POST /compute/beside?limit=100 HTTP/1.1\r\nx-api-key: loud\r\nContent-Length: 0")
         began = time.monotonic()
         assert server.request(loud, "GET /list?limit=100 HTTP/1.1\r\nx-api-key: loud") == "200 GET /list 0"
+        took = time.monotonic() - began
 
-    assert time.monotonic() - began < COMPUTED_S
+    assert took < 4 * COMPUTED_S
 
 
 def test_the_first_request_of_a_credential_is_answered_with_its_body_as_any_other(server: Server) -> None:

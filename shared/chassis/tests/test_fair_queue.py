@@ -136,6 +136,16 @@ async def test_strangers_share_one_thread_however_many_addresses_they_have() -> 
 
 
 @in_a_loop
+async def test_batches_of_many_tenants_keep_nobodys_heavy_reads_waiting() -> None:
+    office = Office()
+    await office.send(*(caller(f"loud-{number}", "a") for number in range(8)), heavy=True, writes=True)
+    await office.send(caller("quiet", "a"), heavy=True)
+
+    assert office.running[-1].caller.tenant == "quiet" and not office.running[-1].writes
+    assert sum(slot.writes for slot in office.running) < 8
+
+
+@in_a_loop
 async def test_while_its_batches_pause_a_tenant_has_one_heavy_read_at_a_time() -> None:
     office = Office()
     await office.send(caller("loud", "a"), heavy=True, writes=True)

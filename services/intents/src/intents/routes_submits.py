@@ -162,7 +162,7 @@ def submit_batch(account_id: UUID) -> ResponseReturnValue:
     attempts = zip(batch.commands, keys, strict=True)
     pending = [_pending(account_id, attempt, own_key, dry_run=dry_run) for attempt, own_key in attempts]
     policy = Policy.ATOMIC if batch.atomic and not dry_run else Policy.EACH
-    outcomes = usecases.submit(deps(), pending, policy, _deadline(), leaves_room=leaves_room())
+    outcomes = usecases.submit(deps(), pending, policy, _deadline(), leaves_room=leaves_room() and not dry_run)
     if batch.atomic:
         _raise_overload(outcomes)
     return _answer_batch([_outcome(place, outcome) for place, outcome in enumerate(outcomes)], atomic=batch.atomic)

@@ -147,9 +147,7 @@ credential_check: ContextVar[CredentialCheck | None] = ContextVar("credential_ch
 
 
 def leaves_room() -> bool:
-    """Whether long work is to leave room for others: its tenant sends more than it may have at a time, and is not
-    alone.
-    """
+    """Whether long work is to leave room for others: its tenant is not alone, and it had to wait for a thread."""
     check = credential_check.get()
     return check is not None and check.leaves_room
 

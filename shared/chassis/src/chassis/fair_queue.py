@@ -44,6 +44,7 @@ class Shares(NamedTuple):
     tenant: int
     principal: int
     heavy: int
+    """Of each kind: those that write and those that read."""
     anonymous: int
     unverified: int
 
@@ -182,7 +183,7 @@ class FairQueue:
                 return running[names] < shares.tenant
             case (trust, tenant, heavy):
                 others = running[names] + running[trust, tenant, _HEAVY]
-                return not heavy or (not others and running[_HEAVY] < shares.heavy)
+                return not heavy or (not others and running[_HEAVY, heavy] < shares.heavy)
             case (trust, tenant, _, principal):
                 return running[trust, tenant, principal] < shares.principal
         raise AssertionError(names)
@@ -205,4 +206,4 @@ def _counted(slot: Slot) -> list[object]:
     """Everything that a running request counts against."""
     trust, tenant, heavy, principal = slot.groups
     counted: list[object] = [(), (trust,), (trust, tenant), (trust, tenant, heavy), (trust, tenant, principal)]
-    return [*counted, (trust, tenant, _HEAVY), _HEAVY] if heavy else counted
+    return [*counted, (trust, tenant, _HEAVY), (_HEAVY, heavy)] if heavy else counted

@@ -67,4 +67,5 @@ def _name_and_places(tenant: str) -> tuple[int, set[int]]:
 
 
 OF_WORKERS = SharedPresence()
-"""Of the web workers of one gunicorn, whose arbiter imports this before it forks them."""
+"""Of the web workers of one gunicorn, whose arbiter imports this before it forks them, or of all that a process has
+forked which imported it: `tip_local.nursery`."""

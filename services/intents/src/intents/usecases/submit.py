@@ -5,6 +5,7 @@ in one transaction, or none. COALESCED: those of many callers in one write that 
 is deferred to its own thread.
 """
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,23 +27,25 @@ from intents.usecases.prices import PriceWait
 
 ATTEMPTS = 5  # how often another request may be faster with the same idempotency key
 OWN_LOCK_WAIT_S = 1.0
-REST_FACTOR, LONGEST_REST_S, MOST_REST_S = 4.0, 0.1, 4.0
+REST_FACTOR, LONGEST_REST_S = 4.0, 0.1
+RESTS_END_S = 3.0  # after it began: a stopping web worker waits seven seconds, and an ingress fifteen from the arrival
 OVERLOADED = Counter("tip_overloaded_total", "Commands refused because others wait too long, by whose.", ["backlog"])
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Rests:
-    """Between commands that are written one by one, as long as they may take together.
+    """Between commands that are written one by one, until that moment: time that the request has beyond its own.
 
     What an order costs behind this process comes right after it: without rests a hundred would fill every processor.
     """
 
-    left_s: float
+    until: float
 
     def after(self, took_s: float) -> None:
-        rest_s = min(REST_FACTOR * took_s, LONGEST_REST_S, self.left_s)
-        self.left_s -= rest_s
-        time.sleep(rest_s)
+        time.sleep(max(0.0, min(REST_FACTOR * took_s, LONGEST_REST_S, self.until - time.monotonic())))
+
+
+NO_RESTS = _Rests(-math.inf)
 
 
 def submit(
@@ -62,8 +65,11 @@ def submit(
         outcomes = submit_coalesced(deps, pending)
     elif policy is Policy.ATOMIC:
         outcomes = _atomic(deps, pending, deadline)
+    elif leaves_room:
+        later, rests = deadline._replace(at=deadline.at + RESTS_END_S), _Rests(time.monotonic() + RESTS_END_S)
+        outcomes = _each(deps, pending, later, rests)
     else:
-        outcomes = _each(deps, pending, deadline, _Rests(MOST_REST_S if leaves_room else 0.0))
+        outcomes = _each(deps, pending, deadline, NO_RESTS)
     for outcome in outcomes:
         if isinstance(outcome, model.Overloaded):
             OVERLOADED.labels(outcome.problem["backlog"]).inc()
