@@ -14,7 +14,7 @@ from intents.execution.former_accounts import FormerAccounts
 from intents.execution.model.inputs import OutOfReach
 from intents.execution.model.known_orders import KnownOpenOrder, WatchedAccount
 from intents.execution.watches import Watch
-from tip_brokers import BrokerError, CredentialRefused, Order, OrderStatus, OutcomeUnknown, RateLimited
+from tip_brokers import BrokerError, CredentialRefused, Order, OrderStatus, OutcomeUnknown, RateLimited, Refused
 
 from .conftest import PAPER_SECRET, give_credential
 from .showing import Shows
@@ -31,8 +31,12 @@ class Former(Shows):
     unlisted: BrokerError | None = None
     """and its executions."""
 
+    def __init__(self, login: str = "former", **others: Any) -> None:
+        super().__init__(**others)
+        self.login = login
+
     def account_id(self) -> str:
-        return "former"
+        return self.login
 
     def open_orders(self) -> tuple[Order, ...]:
         found = super().open_orders()
@@ -97,17 +101,18 @@ def test_what_is_filled_there_is_found(reading):
 
 
 def test_while_the_broker_limits_its_rate_it_is_left_alone_and_its_orders_are_unread(reading):
-    one = reading.by[reference(reading.desk, "one")]
-    one.error = RateLimited("rate_limited", 900.0)
+    for former in reading.by.values():
+        former.error = RateLimited("rate_limited", 900.0)
 
     assert [reading.compare(known(reading)) for _ in range(3)] == [[]] * 3
 
-    assert one.calls["open_orders"] == 1 and reading.watch.queries.has_unread
+    assert {former.calls["open_orders"] for former in reading.by.values()} == {1} and reading.watch.queries.has_unread
     assert reading.watch.paused_until == 0.0 and reading.out_of_reach == []
 
 
-def test_another_credential_that_opens_it_is_used_when_one_is_refused(reading):
-    reading.by[reference(reading.desk, "one")].error = CredentialRefused()
+@pytest.mark.parametrize("error", [CredentialRefused(), Refused("FORBIDDEN", "no"), RateLimited("rate_limited", 900.0)])
+def test_another_credential_that_opens_it_is_used_when_one_reads_nothing(reading, error):
+    reading.by[reference(reading.desk, "one")].error = error
     orders = known(reading), known(reading, "tip-2", "other")
     reading.by[reference(reading.desk, "other")].others["b2"] = replace(
         FILLED, client_order_id="tip-2", broker_order_id="b2"
@@ -115,7 +120,28 @@ def test_another_credential_that_opens_it_is_used_when_one_is_refused(reading):
 
     assert [reading.compare(*orders) for _ in range(2)] == [["tip-1", "tip-2"]] * 2
 
-    assert reading.refused == [reference(reading.desk, "one")] and reading.out_of_reach == []
+    is_refused = isinstance(error, CredentialRefused)
+    assert reading.refused == [reference(reading.desk, "one")] * is_refused and reading.out_of_reach == []
+
+
+def test_a_credential_of_none_of_the_orders_is_used_if_it_was_seen_to_open_the_account(reading):
+    reading.by[reference(reading.desk, "one")].error = CredentialRefused()
+    assert reading.compare(known(reading, "tip-1", "other")) == ["tip-1"], "it has logged in"
+    give_credential(reading.desk, "today", name="today")
+    reading.by[reference(reading.desk, "today")] = Former(login="today")
+
+    assert reading.compare(known(reading)) == ["tip-1"] and reading.out_of_reach == []
+
+
+@pytest.mark.parametrize("status", ["pending", "active"])
+def test_while_a_credential_is_on_its_way_or_lacks_a_part_its_orders_are_unread(reading, status):
+    for name in ("one", "other"):
+        give_credential(reading.desk, name, name=name, status=status)
+    if status == "active":
+        reading.by.clear()  # the broker finds no part of the secret: KeyError
+
+    assert reading.compare(known(reading)) == [] and reading.out_of_reach == []
+    assert reading.watch.queries.has_unread
 
 
 def test_orders_of_which_every_credential_is_refused_are_out_of_reach(reading):
@@ -128,11 +154,13 @@ def test_orders_of_which_every_credential_is_refused_are_out_of_reach(reading):
 
 @pytest.mark.parametrize("place", ["error", "unlisted"])
 def test_an_order_that_cannot_be_read_there_for_long_is_lost(reading, place):
-    setattr(reading.by[reference(reading.desk, "one")], place, OutcomeUnknown("http_500"))
+    for former in reading.by.values():
+        setattr(former, place, OutcomeUnknown("http_500"))
     reading.compare(known(reading))
     assert reading.watch.queries.lost() == []
 
     [since] = reading.watch.queries._unread_since.values()
+    reading.watch.paused_elsewhere.clear()
     reading.compare(known(reading))
 
     assert list(reading.watch.queries._unread_since.values()) == [since], "it does not begin anew"

@@ -111,8 +111,11 @@ class Credentials:
         return self._revealed(credential.row)
 
     def accepted(self, account_id: UUID, pair: KeyPair) -> None:
-        """Use the pair from now on, also before accounts has received that it was accepted."""
-        self._cached[account_id] = (time.monotonic() + CACHE_SECONDS, pair)
+        """Use the pair from now on if it is the account's best, also before accounts has received that."""
+        with self._connected() as tx:
+            is_best = store.is_best(tx, account_id, pair.reference)
+        if is_best:
+            self._cached[account_id] = (time.monotonic() + CACHE_SECONDS, pair)
 
     def forget(self, account_id: UUID) -> None:
         self._cached.pop(account_id, None)
@@ -140,6 +143,11 @@ class Credentials:
         best = self._usable(lambda: self._look_up(account_id, broker))
         if best and (same is None or best.reference != same.reference):
             yield best
+
+    def opening(self, account_id: UUID, broker_account: str) -> list[str]:
+        """References of credentials that were seen to open this account at the broker; the newest first."""
+        with self._connected() as tx:
+            return store.logins_of(tx, account_id, broker_account)
 
     def forget_login(self, account_id: UUID, pair: KeyPair) -> None:
         """What is cached here is not recorded any more: the log was restored to an earlier state."""

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -21,7 +21,7 @@ from intents.execution.credentials import CredentialInvalid, CredentialPending, 
 from intents.execution.former_accounts import FormerAccounts
 from intents.execution.metrics import RECONCILIATIONS
 from intents.execution.model.inputs import BrokerReport, OutOfReach
-from intents.execution.model.known_orders import KnownOpenOrder, ReadingStart, RestoredEpoch, WatchedAccount
+from intents.execution.model.known_orders import ReadingStart, RestoredEpoch, WatchedAccount
 from intents.execution.model.read_schedule import ReadSchedule
 from intents.execution.order_queries import LOST
 from intents.execution.quotes import read_quotes
@@ -186,8 +186,10 @@ class Reconciler:
     def _reconcile(self, watch: Watch) -> None:
         account_id, began, pause = watch.account.account_id, time.monotonic(), 0.0
         try:
+            are_tested = self._tests.run(watch.account)
             self._record_differences(watch)
-            watch.end_claim(began)
+            if are_tested:
+                watch.end_claim(began)
         except (BrokerError, *NO_KEYS) as error:
             pause = self._pause(watch, error)
             RECONCILIATIONS.labels("failed").inc()
@@ -202,7 +204,7 @@ class Reconciler:
 
     def _record_differences(self, watch: Watch) -> None:
         found = []
-        for report in self._found(watch):  # what a former account hides does not hide what is found in today's
+        for report in self._found(watch):  # also if it fails in the end
             self.recorder.put(report)
             found.append(report.order.broker_order_id)
         watch.end_comparison(self.every_seconds, found)
@@ -234,59 +236,58 @@ class Reconciler:
             watch.is_busy = False
 
     def _found(self, watch: Watch) -> Iterator[BrokerReport]:
-        """What is new of every order of the account. A credential that could not be tested hides none of it."""
-        untested: BrokerError | None = None
-        try:
-            self._tests.run(watch.account)
-        except BrokerError as error:
-            untested = error
-        try:
-            yield from self._of_all_orders(watch)
-        except NO_KEYS:
-            if untested:
-                raise untested from None
-            raise
-        if untested:
-            raise untested
-
-    def _of_all_orders(self, watch: Watch) -> Iterator[BrokerReport]:
-        """Of each order in the account at the broker where it was sent."""
+        """What is new of every order, each in the account at the broker where it was sent: none hides another's."""
         with db.reading(self.engine) as tx:
             start = store.begin_reading(tx, watch.account.account_id)
         watch.queries.forget_all_but(start.orders)
+        rest, failure = start.orders, None
         try:
-            found, rest = self._in_current_account(watch, start)
+            account, opened = self._opened(watch, start)
         except (NoCredential, CredentialInvalid):
             if not start.orders:
                 raise
-            found, rest = [], start.orders
-        yield from found
+        else:
+            rest = [known for known in start.orders if known not in account.known]
+            failure = yield from self._in_current_account(watch, account, start, opened)
         former = FormerAccounts(self.credentials, self._broker, self.on_refused, self.recorder.put)
-        try:
-            yield from former.differences(watch, [known for known in rest if not known.in_flight])
-        finally:
-            for client_order_id in watch.queries.lost():
-                self.recorder.put(OutOfReach(watch.account.account_id, client_order_id, LOST))
+        yield from former.differences(watch, [known for known in rest if not known.in_flight])
+        for client_order_id in watch.queries.lost():
+            self.recorder.put(OutOfReach(watch.account.account_id, client_order_id, LOST))
+        if failure:
+            raise failure
 
-    def _in_current_account(
-        self, watch: Watch, start: ReadingStart
-    ) -> tuple[list[BrokerReport], Sequence[KnownOpenOrder]]:
-        """With the account's credential; and the orders that are in another account at the broker."""
+    def _opened(self, watch: Watch, start: ReadingStart) -> tuple[AccountReconciliation, tuple[KeyPair, str]]:
+        """The account at the broker that the account's credential opens."""
         account_id, pair = watch.account.account_id, self._pair(watch.account)
         broker = self._broker(watch.account, pair)
         try:
             opened = self.credentials.broker_account(account_id, pair, broker)
-            watch.end_stream_of_other(pair.reference)
-            here = [known for known in start.orders if known.broker_account in (None, opened)]
-            account = AccountReconciliation(account_id, broker, here, watch.queries)
-            found = self._read(watch, account, start, (pair.reference, opened))
-            if watch.account.is_restored and self._restored:
-                self._catch_up(watch, account, found, self._restored)
-                found = []
         except CredentialRefused:
             self.on_refused(account_id, pair)
             raise
-        return found, [known for known in start.orders if known not in here]
+        watch.end_stream_of_other(pair.reference)
+        here = [known for known in start.orders if known.broker_account in (None, opened)]
+        return AccountReconciliation(account_id, broker, here, watch.queries), (pair, opened)
+
+    def _in_current_account(
+        self, watch: Watch, account: AccountReconciliation, start: ReadingStart, opened: tuple[KeyPair, str]
+    ) -> Generator[BrokerReport, None, BrokerError | None]:
+        """What is new there; in the end, what kept the rest from being read."""
+        pair, broker_account = opened
+        try:
+            found = self._read(watch, account, start, (pair.reference, broker_account))
+            if watch.account.is_restored and self._restored:
+                if account.failures:
+                    raise account.failures[0]
+                self._catch_up(watch, account, found, self._restored)
+                found = []
+        except BrokerError as error:
+            account.failures.append(error)
+            found = []
+        yield from found
+        if any(isinstance(failure, CredentialRefused) for failure in account.failures):
+            self.on_refused(account.account_id, pair)
+        return account.failures[0] if account.failures else None
 
     def _read(
         self, watch: Watch, account: AccountReconciliation, start: ReadingStart, opened: tuple[str, str]
@@ -295,7 +296,7 @@ class Reconciler:
         if self._quotes(watch):
             read_quotes(self.engine, watch.account, account.broker, self.quote_seconds)
         differences, holdings = reconciliation.read_account(account, start)
-        sequence = self._reads.save(account.account_id, *opened, holdings)
+        sequence = self._reads.save(account.account_id, *opened, holdings) if holdings else None
         if sequence is not None:
             self.recorder.publish_head(account.account_id, sequence)
         return differences

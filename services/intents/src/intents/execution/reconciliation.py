@@ -1,12 +1,13 @@
 """One account compared with its broker: where the orders there differ from what we know, the difference is recorded."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from chassis import logs
@@ -19,20 +20,24 @@ from tip_brokers import (
     Broker,
     BrokerError,
     ClientIds,
+    CredentialRefused,
     Execution,
     ListingTooLong,
     Order,
     OrderStatus,
     OutcomeUnknown,
+    RateLimited,
     Refused,
 )
 from tip_brokers.protocol import BROKEN_ANSWER
 
 log = logs.get(__name__)
+Read = TypeVar("Read")
 
 LIST_ABOVE = 10  # up to so many orders are queried one by one, more by a list
 CLOCKS_DIFFER = timedelta(minutes=1)
 MOST_BROKEN = 3  # answers in a row; then it may be the broker, and the next reading goes on with the others
+_OF_THE_ACCOUNT = (RateLimited, CredentialRefused)  # then nothing else of it is read either
 READ_TIMES = 3  # at the most, while orders are filled; then the next reading is waited for
 
 
@@ -58,6 +63,8 @@ class AccountReconciliation:
     queries: OrderQueries = field(default_factory=OrderQueries)
     is_former: bool = False
     """Whether another account at the broker is today's: of this one only our own orders are of interest."""
+    failures: list[BrokerError] = field(default_factory=list)
+    """What kept the rest from being read or done: for whoever records what was found to raise afterwards."""
 
     def differences(self) -> list[BrokerReport]:
         """What has to be recorded of the orders, as they stand now."""
@@ -91,13 +98,26 @@ class AccountReconciliation:
         changed = [(known, order) for known, order in current if _has_changed(known, order)]
         matched = {order.broker_order_id for _, order in current}
         others = [] if self.is_former else [order for order in orders.shown if order.broker_order_id not in matched]
-        executions = list(self._executions([(known, order) for known, order in changed if _has_fills(known, order)]))
-        self.queries.note_reading(self.known, [known for known in self.known if known.key in orders.unread])
+        filled = [(known, order) for known, order in changed if _has_fills(known, order)]
+        executions = self.attempt(lambda: list(self._executions(filled)))
+        unread = {known for known in self.known if known.key in orders.unread}
+        if executions is None:
+            unread |= {known for known, _ in filled}
+            changed = [pair for pair in changed if pair not in filled]
+        self.queries.note_reading(self.known, unread)
         return [
-            *(self._report(order, execution.occurred_at, execution) for order, execution in executions),
+            *(self._report(order, execution.occurred_at, execution) for order, execution in executions or ()),
             *(self._report(order, order.updated_at) for order in (*(order for _, order in changed), *others)),
             *self._canceled([(known, order) for known, order in current if known.unwanted and order.status in OPEN]),
         ]
+
+    def attempt(self, read: Callable[[], Read]) -> Read | None:
+        """None if the broker fails, which hides nothing else."""
+        try:
+            return read()
+        except BrokerError as error:
+            self.failures.append(error)
+            return None
 
     def orders_since(self, moment: datetime) -> tuple[list[BrokerReport], datetime | None]:
         """Every order made at the broker since then, as it stands: what a restored log does not know is adopted.
@@ -136,12 +156,13 @@ class AccountReconciliation:
     def _is_in_doubt(self, known: KnownOpenOrder, before: ShownOrders) -> bool:
         """Of an order that the broker does not show: whether it may be filled all the same.
 
-        So it is of one that was shown a moment ago, and where none can be queried by our ids, until an operator has
-        said that it never arrived.
+        So it is of one that was shown a moment ago or has been there, and where none can be queried by our ids, until
+        an operator has said that it never arrived.
         """
         if known in before.current:
             return True
-        return known.status != MISSING and self.broker.client_ids is ClientIds.NONE
+        was_there = known.broker_order_id is not None or self.broker.client_ids is ClientIds.NONE
+        return known.status != MISSING and was_there
 
     def _ended(self, absent: Sequence[KnownOpenOrder]) -> dict[KnownOpenOrder, Order | None]:
         """Orders that are no longer open at the broker, without those that cannot be read."""
@@ -192,7 +213,7 @@ class AccountReconciliation:
         by_id = {order.broker_order_id: order for _, order in filled}
         totals = dict.fromkeys(by_id, Decimal(0))
         since = min(known.created_at for known, _ in filled) - CLOCKS_DIFFER
-        with suppress(ListingTooLong):  # what is not listed counts by the order's own total
+        with suppress(ListingTooLong), _unless_refused():  # what is not listed counts by the order's own total
             for execution in self.broker.executions(since):
                 if order := by_id.get(execution.broker_order_id):
                     totals[execution.broker_order_id] += execution.quantity
@@ -205,15 +226,33 @@ class AccountReconciliation:
     def _canceled(self, unwanted: Sequence[tuple[KnownOpenOrder, Order]]) -> Iterable[BrokerReport]:
         """Orders that no intent asks for are canceled; what could not be is tried again next time."""
         for known, order in unwanted:
-            try:
-                with suppress(Refused):  # perhaps it has ended meanwhile, which is seen now
-                    self.broker.cancel(order.broker_order_id)
-                ended = self.broker.order(order.broker_order_id)
-            except BrokerError as error:  # what else was found is to be recorded all the same
-                log.warning("unwanted_order_not_canceled", account_id=str(self.account_id), error=type(error).__name__)
-                continue
+            if self.failures:
+                return
+            ended = self.attempt(partial(self._ended_by_cancel, order))
             if ended:
                 yield self._report(_named(known, ended, {order.client_order_id}), ended.updated_at)
+
+    def _ended_by_cancel(self, order: Order) -> Order | None:
+        try:
+            with suppress(Refused):  # perhaps it has ended meanwhile, which is seen now
+                self.broker.cancel(order.broker_order_id)
+            return self.broker.order(order.broker_order_id)
+        except (Refused, OutcomeUnknown) as error:
+            if not _is_of_one_order(error):
+                raise
+            log.warning("unwanted_order_not_canceled", account_id=str(self.account_id), error=type(error).__name__)
+            return None
+
+
+@contextmanager
+def _unless_refused() -> Iterator[None]:
+    """A listing that the broker refuses, or answers in no form that can be read, would fail each time."""
+    try:
+        yield
+    except (Refused, OutcomeUnknown) as error:
+        if not _is_of_one_order(error):
+            raise
+        log.warning("executions_not_listed", error=type(error).__name__)
 
 
 def _is_of_one_order(error: BrokerError) -> bool:
@@ -236,23 +275,28 @@ def _has_fills(known: KnownOpenOrder, order: Order) -> bool:
     return order.filled_quantity > known.filled_quantity
 
 
-def read_account(account: AccountReconciliation, start: ReadingStart) -> tuple[list[BrokerReport], Holdings]:
-    """The differences to record, and what the account holds.
+def read_account(account: AccountReconciliation, start: ReadingStart) -> tuple[list[BrokerReport], Holdings | None]:
+    """The differences to record, and what the account holds, unless the broker does not say it.
 
     Positions are read between two readings of the orders, until these agree about all that is read: only then is it
     known which fills the positions contain. The first of these is what is recorded.
     """
     orders = NONE_SHOWN
     for _ in range(READ_TIMES):
-        before, positions = account.filled(orders), account.broker.positions()
+        before, positions = account.filled(orders), account.attempt(account.broker.positions)
+        if orders is NONE_SHOWN and account.failures and isinstance(account.failures[0], _OF_THE_ACCOUNT):
+            raise account.failures[0]
         orders = account.orders(orders)
         after = account.filled(orders)
-        if after.items() <= before.items():
+        if positions is None or after.items() <= before.items():
             break
-    filled, balance = _contained(account, before, after), account.broker.balance()
+    filled = _contained(account, before, after)
+    balance = None if positions is None else account.attempt(account.broker.balance)
+    differences = account.differences_from(orders)
+    if positions is None or balance is None:
+        return differences, None
     in_other_account = {known.key for known in start.orders} - {known.key for known in account.known}
-    holdings = Holdings(positions, balance, start.began_at, start.sequence, filled, in_other_account)
-    return account.differences_from(orders), holdings
+    return differences, Holdings(positions, balance, start.began_at, start.sequence, filled, in_other_account)
 
 
 def _contained(

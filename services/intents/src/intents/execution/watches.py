@@ -42,8 +42,8 @@ class Watch:
     """Whether its stream is open at the broker."""
     reported: dict[str, float] = field(default_factory=dict)
     """When its stream last reported something of an order, by the broker's id; the last seconds."""
-    paused_elsewhere: dict[str | None, float] = field(default_factory=dict)
-    """Until when the broker wishes that a former account there is not queried."""
+    paused_elsewhere: dict[str, float] = field(default_factory=dict)
+    """Until when no former account is queried with a credential."""
     refused_elsewhere: set[str] = field(default_factory=set)
     """Credentials of former accounts that the broker refuses, which accounts has been told."""
     compared_at: float = 0.0

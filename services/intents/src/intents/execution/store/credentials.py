@@ -32,9 +32,16 @@ _RECORD_LOGIN = text("""
 _IS_BEST = f"""
     :reference = coalesce((
         SELECT concat(id, ':', vault_version) FROM accounts_api.credential WHERE account_id = :account_id
-        ORDER BY status = 'active' OR concat(id, ':', vault_version) = :reference DESC, status = 'pending' DESC,
+        ORDER BY status = 'active' OR concat(id, ':', vault_version) = :reference DESC,
+                 status = 'pending' AND concat(id, ':', vault_version) <> :reference DESC,
                  created_at DESC LIMIT 1), '{DERIVED}')
 """  # noqa: S608 - a constant
+_IS_THE_BEST = text(f"SELECT {_IS_BEST}")
+_LOGINS_OF = text("""
+    SELECT l.credential FROM intents.broker_login l
+    JOIN accounts_api.credential c ON c.account_id = l.account_id AND concat(c.id, ':', c.vault_version) = l.credential
+    WHERE l.account_id = :account_id AND l.broker_account = :broker_account ORDER BY c.created_at DESC
+""")
 _HELD = text("SELECT held_account FROM intents.broker_account WHERE account_id = :account_id FOR UPDATE")
 _HOLD = text(f"""
     INSERT INTO intents.broker_account AS k (account_id, held_account) SELECT :account_id, :held_account
@@ -71,6 +78,16 @@ def best_credential(tx: Connection, account_id: UUID) -> Any | None:
 
 def credential_by_id(tx: Connection, account_id: UUID, credential_id: str) -> Any | None:
     return tx.execute(_BY_ID, {"account_id": account_id, "credential_id": credential_id}).one_or_none()
+
+
+def is_best(tx: Connection, account_id: UUID, reference: str) -> bool:
+    """Whether it is used for what nobody has sent yet, now that the broker has accepted it."""
+    return bool(tx.execute(_IS_THE_BEST, {"account_id": account_id, "reference": reference}).scalar())
+
+
+def logins_of(tx: Connection, account_id: UUID, broker_account: str) -> list[str]:
+    """Credentials that opened this account at the broker, in the version that they have now."""
+    return list(tx.execute(_LOGINS_OF, {"account_id": account_id, "broker_account": broker_account}).scalars())
 
 
 def untested_credentials(tx: Connection, account_id: UUID) -> list[Any]:

@@ -1,0 +1,246 @@
+"""What cannot be read of today's account, or done there, hides nothing else of it, and is tried again."""
+
+import time
+from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import uuid5
+
+import pytest
+
+from credential_vault import Keyring
+from intents.execution import store
+from intents.execution.credentials import Credentials, report_accepted, report_refused, report_tested
+from intents.execution.model.inputs import OutOfReach
+from intents.execution.model.known_orders import WatchedAccount
+from intents.execution.reconciler import Reconciler
+from intents.execution.watches import Watch
+from tip_brokers import (
+    Brokers,
+    BrokerSettings,
+    ClientIds,
+    Order,
+    OrderStatus,
+    OutcomeUnknown,
+    RateLimited,
+    Refused,
+)
+from tip_brokers.protocol import BROKEN_ANSWER
+
+from .conftest import PAPER_SECRET, give_credential
+from .paper_connections import connecting_to
+from .showing import Shows
+from .test_unread_orders import accepted, filled, held, read_and_save, record
+
+BROKEN, REFUSED, FAILED = OutcomeUnknown(BROKEN_ANSWER), Refused("FORBIDDEN", "no"), OutcomeUnknown("http_500")
+
+
+class Account(Shows):
+    """At a broker that can be asked by our ids; `raises` instead of an answer."""
+
+    client_ids = ClientIds.UNIQUE
+
+    def __init__(self, name: str, *orders: Order, **others: Any) -> None:
+        super().__init__(*orders, **others)
+        self.name, self.raises = name, dict[str, Exception]()
+
+    def _called(self, what: str) -> None:
+        self.calls[what] += 1
+        if what in self.raises:
+            raise self.raises[what]
+
+    def account_id(self) -> str:
+        self._called("account_id")
+        return self.name
+
+    def balance(self) -> Any:
+        self._called("balance")
+        return super().balance()
+
+    def open_orders(self) -> Any:
+        self._called("open_orders")
+        return super().open_orders()
+
+    def positions(self) -> Any:
+        self._called("positions")
+        return super().positions()
+
+    def executions(self, _after: datetime) -> list[Any]:
+        self._called("executions")
+        return []
+
+    def cancel(self, _broker_order_id: str) -> None:
+        self._called("cancel")
+
+    def quotes(self, _symbols: Any) -> list[Any]:
+        return []
+
+
+class Connector:
+    def __init__(self, by_key_id: dict[str, Account]) -> None:
+        self.by_key_id = by_key_id
+
+    def account(self, secret: Any) -> Account:
+        return self.by_key_id[secret["key_id"]]
+
+
+class Recorded:
+    """In place of the recorder: what it was given."""
+
+    def __init__(self) -> None:
+        self.put_: list[Any] = []
+
+    def put(self, report: Any) -> None:
+        self.put_.append(report)
+
+    def publish_head(self, *_: Any) -> None:
+        pass
+
+    @property
+    def ends(self) -> list[str]:
+        return [report.order.broker_order_id for report in self.put_ if not isinstance(report, OutOfReach)]
+
+    @property
+    def lost(self) -> list[str]:
+        return [report.client_order_id for report in self.put_ if isinstance(report, OutOfReach)]
+
+
+class Reading:
+    def __init__(self, desk: Any, accounts: dict[str, Account]) -> None:
+        deps = desk.deps
+        credentials = Credentials(deps.engine, PAPER_SECRET, Keyring.from_text(desk.platform.vault_key))
+        self.recorded, brokers = Recorded(), Brokers(BrokerSettings(), connecting_to(Connector(accounts)))
+        self.reconciler = Reconciler(deps.engine, brokers, credentials, self.recorded, 5.0, streams=0)  # type: ignore[arg-type]
+        self.reconciler.on_accepted = lambda account_id, pair: report_accepted(deps.outbox, account_id, pair)
+        self.reconciler.on_refused = lambda account_id, pair: report_refused(deps.outbox, account_id, pair)
+        self.reconciler.on_tested = lambda account_id, tested, outcome: report_tested(
+            deps.outbox, account_id, tested, outcome
+        )
+        self.reconciler.__post_init__()
+        self.watch = Watch(WatchedAccount(desk.account_id, desk.organization.id, "paper", "paper", False, False))
+        self.watch.queries.lost_seconds = 0.0
+
+    def compare(self) -> None:
+        self.watch.begin_comparison(time.monotonic(), 5.0)
+        self.reconciler._reconcile(self.watch)
+
+
+def sent_under(desk: Any, name: str, broker_account: str) -> None:
+    """The account's orders, under the credential of that name, which opens that account at the broker."""
+    reference = f"{uuid5(desk.account_id, name)}:1"
+    desk.execute(
+        "UPDATE intents.broker_order SET credential = :credential WHERE account_id = :account_id", credential=reference
+    )
+    with desk.deps.engine.begin() as tx:
+        store.credentials.record_login(tx, desk.account_id, reference, broker_account)
+
+
+@pytest.fixture
+def reads(desk: Any) -> Any:
+    """Compares the desk's account, whose orders are in `good`, with what each key opens."""
+
+    def made(**accounts: Account) -> Reading:
+        give_credential(desk, "good", name="good")
+        sent_under(desk, "good", "today")
+        return Reading(desk, accounts)
+
+    return made
+
+
+def canceled(order: Order) -> Order:
+    return replace(order, status=OrderStatus.CANCELED)
+
+
+def test_an_accepted_order_that_its_broker_knows_no_more_is_lost_and_its_fill_counts_once(desk, reads):
+    [made] = accepted(desk)
+    reading = reads(good=Account("today", b0=None))
+
+    reading.compare()
+    read_and_save(desk, Account("today", held={"ABC": 10}, b0=None))  # type: ignore[arg-type]
+    record(desk, filled(made))
+
+    assert reading.recorded.lost == [made.client_order_id] and held(desk) == [10]
+
+
+@pytest.mark.parametrize("what", ["positions", "balance", "executions"])
+@pytest.mark.parametrize("error", [BROKEN, REFUSED, FAILED], ids=["broken", "refused", "failed"])
+def test_what_else_fails_hides_no_order_that_has_ended(desk, reads, what, error):
+    first, second = accepted(desk, 2)
+    good = Account("today", b0=filled(first), b1=canceled(second))
+    good.raises[what] = error
+    reading = reads(good=good)
+
+    reading.compare()
+
+    assert "b1" in reading.recorded.ends
+    is_unlisted = what == "executions" and error is FAILED
+    assert ("b0" in reading.recorded.ends) == (not is_unlisted)
+    assert reading.recorded.lost == [first.client_order_id] * is_unlisted
+
+
+def test_a_former_account_is_read_although_todays_fails(desk, reads):
+    [made] = accepted(desk)
+    give_credential(desk, "former", name="former")
+    good, former = Account("today"), Account("former", b0=canceled(made))
+    reading = reads(good=good, former=former)
+    sent_under(desk, "former", "former")
+    good.raises["open_orders"] = FAILED
+
+    reading.compare()
+
+    assert reading.recorded.ends == ["b0"]
+
+
+def test_a_rate_limited_broker_is_not_asked_to_cancel_one_unwanted_order_after_the_other(desk, reads):
+    made = accepted(desk, 5)
+    desk.execute("UPDATE intents.broker_order SET unwanted_since = now() WHERE account_id = :account_id")
+    good = Account("today", *made)
+    good.raises["cancel"] = RateLimited("rate_limited", 600.0)
+    reading = reads(good=good)
+
+    reading.compare()
+
+    assert good.calls["cancel"] == 1 and reading.watch.paused_until > time.monotonic() + 500
+
+
+def test_a_new_credential_that_is_rate_limited_pauses_nothing_but_its_own_test(desk, reads):
+    give_credential(desk, "next", status="pending", name="next")
+    give_credential(desk, "last", status="pending", name="last")
+    [made] = accepted(desk)
+    nxt, last = Account("next"), Account("last")
+    nxt.raises["account_id"] = RateLimited("rate_limited", 3600.0)
+    reading = reads(good=Account("today", b0=canceled(made)), next=nxt, last=last)
+
+    for _ in range(3):
+        reading.compare()
+
+    assert set(reading.recorded.ends) == {"b0"} and reading.watch.paused_until < time.monotonic() + 10
+    assert nxt.calls["account_id"] == 1 and last.calls["account_id"] == 1
+
+
+@pytest.mark.parametrize("what", ["without its secret", "without a part"])
+def test_a_new_credential_that_nothing_can_be_opened_with_hides_nothing(desk, reads, what):
+    [made] = accepted(desk)
+    give_credential(desk, "next", status="pending", name="next", **({"token": "x"} if what == "without a part" else {}))
+    if what == "without its secret":
+        desk.execute("DELETE FROM accounts.vault_object WHERE credential_id = :id", id=uuid5(desk.account_id, "next"))
+    reading = reads(good=Account("today", b0=canceled(made)))
+
+    reading.compare()
+
+    assert reading.recorded.ends == ["b0"]
+
+
+def test_a_new_secret_of_an_older_credential_moves_no_account_to_what_it_opens(desk, reads):
+    give_credential(desk, "old", name="old")
+    reading = reads(
+        good=Account("today", held={"ABC": 7}), new=Account("former", held={"ABC": 1}), old=Account("former")
+    )
+    reading.compare()
+    give_credential(desk, "new", version=2, status="pending", name="old")
+
+    for _ in range(2):
+        reading.compare()
+
+    assert [row["held_account"] for row in desk.rows("broker_account")] == ["today"] and held(desk) == [Decimal(7)]
