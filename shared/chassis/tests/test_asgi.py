@@ -2,6 +2,7 @@
 
 import math
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -46,6 +47,20 @@ def test_a_caller_that_hangs_up_in_the_middle_harms_nobody(server: Server) -> No
 
     with closing(server.open()) as line:
         assert server.request(line, "GET /after HTTP/1.1") == "200 GET /after 0"
+
+
+@pytest.mark.skipif(not hasattr(select, "POLLRDHUP"), reason="only Linux says that a caller has hung up")
+def test_what_was_sent_to_a_paused_worker_by_a_caller_that_gave_up_is_not_done(server: Server) -> None:
+    """It may have sent the same to another worker, and then something else: this would undo it."""
+    with closing(server.open()) as line:
+        worker = int(server.request(line, "GET /worker HTTP/1.1").split()[1])
+        os.kill(worker, signal.SIGSTOP)
+        line.sendall(b"PUT /slow HTTP/1.1\r\nHost: tip\r\nContent-Length: 0\r\n\r\n")
+    os.kill(worker, signal.SIGCONT)
+
+    with closing(server.open()) as line:
+        assert server.request(line, "GET /slow HTTP/1.1") == "200 GET /slow 0"
+        assert server.request(line, "GET /slow/begun HTTP/1.1") == "200 1"
 
 
 def test_a_stopping_server_answers_requests_in_flight_and_does_not_wait_for_idle_callers() -> None:

@@ -4,6 +4,7 @@ gunicorn itself waits for headers for ever, takes any length that is announced, 
 """
 
 import asyncio
+import select
 from http import HTTPStatus
 from typing import Any
 
@@ -21,6 +22,9 @@ the caller might never see the answer."""
 
 MAX_CHUNKS = 1024
 """Of one body: each is parsed and handed on by itself, on the event loop, however small it is."""
+
+
+_HUNG_UP = getattr(select, "POLLRDHUP", 0)  # Linux
 
 
 class Connection(ASGIProtocol):  # type: ignore[misc]
@@ -42,7 +46,11 @@ class Connection(ASGIProtocol):  # type: ignore[misc]
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if not self._closed:
+        if self._closed:
+            return
+        if _has_hung_up(self.transport):
+            self.transport.abort()
+        else:
             super().data_received(data)
 
     def pause_writing(self) -> None:
@@ -145,6 +153,15 @@ class Connection(ASGIProtocol):  # type: ignore[misc]
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+
+def _has_hung_up(transport: asyncio.Transport) -> bool:
+    """Whether its caller waits for no answer any more. What it sent to a process that was paused is not done then: it
+    may have sent the same to another one, and after that something else, which this would undo.
+    """
+    poll = select.poll()
+    poll.register(transport.get_extra_info("socket"), _HUNG_UP)
+    return bool(poll.poll(0))
 
 
 def _problem(error: Exception) -> problems.Problem:
