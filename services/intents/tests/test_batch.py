@@ -12,7 +12,7 @@ from werkzeug.test import TestResponse
 
 from intents import model, usecases
 from intents.usecases import PendingSubmit, Policy
-from intents.usecases.submit import REST_FACTOR, RESTS_END_S
+from intents.usecases.submit import MOST_REST_S, REST_FACTOR
 from tip_testing.commands import cancel, create, limit, replace
 from tip_testing.identity_fixtures import Organization
 
@@ -207,7 +207,7 @@ def test_a_batch_that_is_to_leave_room_for_others_rests_between_its_commands(des
     in_one_go = min(seconds(leaves_room=False) for _ in range(3))
     with_rests = seconds(leaves_room=True)
 
-    assert in_one_go * REST_FACTOR / 2 < with_rests < in_one_go * 3 * REST_FACTOR + RESTS_END_S
+    assert in_one_go * REST_FACTOR / 2 < with_rests < in_one_go * 3 * REST_FACTOR + MOST_REST_S
 
 
 def test_after_an_outage_the_rest_of_a_batch_is_not_tried(desk: Desk, statements: list[str]) -> None:

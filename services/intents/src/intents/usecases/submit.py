@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from prometheus_client import Counter
 from sqlalchemy import exc
@@ -27,25 +28,31 @@ from intents.usecases.prices import PriceWait
 
 ATTEMPTS = 5  # how often another request may be faster with the same idempotency key
 OWN_LOCK_WAIT_S = 1.0
-REST_FACTOR, LONGEST_REST_S = 4.0, 0.1
-RESTS_END_S = 3.0  # after it began: a stopping web worker waits seven seconds, and an ingress fifteen from the arrival
+REST_FACTOR, LONGEST_REST_S, MOST_REST_S = 4.0, 0.1, 4.0
+RESTS_END_S = 5.5  # after it began: a stopping web worker waits seven seconds, and an ingress fifteen from the arrival
 OVERLOADED = Counter("tip_overloaded_total", "Commands refused because others wait too long, by whose.", ["backlog"])
 
 
 @dataclass(frozen=True)
 class _Rests:
-    """Between commands that are written one by one, until that moment: time that the request has beyond its own.
+    """Between commands that are written one by one: time that the request has beyond its own.
 
     What an order costs behind this process comes right after it: without rests a hundred would fill every processor.
     """
 
-    until: float
+    longest_s: float
+    until: float = math.inf
+
+    @classmethod
+    def among(cls, commands: int) -> Self:
+        """As long after the last of them as after the first."""
+        return cls(min(LONGEST_REST_S, MOST_REST_S / commands), time.monotonic() + RESTS_END_S)
 
     def after(self, took_s: float) -> None:
-        time.sleep(max(0.0, min(REST_FACTOR * took_s, LONGEST_REST_S, self.until - time.monotonic())))
+        time.sleep(max(0.0, min(REST_FACTOR * took_s, self.longest_s, self.until - time.monotonic())))
 
 
-NO_RESTS = _Rests(-math.inf)
+NO_RESTS = _Rests(0.0)
 
 
 def submit(
@@ -66,8 +73,8 @@ def submit(
     elif policy is Policy.ATOMIC:
         outcomes = _atomic(deps, pending, deadline)
     elif leaves_room:
-        later, rests = deadline._replace(at=deadline.at + RESTS_END_S), _Rests(time.monotonic() + RESTS_END_S)
-        outcomes = _each(deps, pending, later, rests)
+        later = deadline._replace(at=deadline.at + MOST_REST_S)
+        outcomes = _each(deps, pending, later, _Rests.among(len(pending)))
     else:
         outcomes = _each(deps, pending, deadline, NO_RESTS)
     for outcome in outcomes:
