@@ -2,10 +2,10 @@
 
 import time
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
-from uuid import uuid5
+from uuid import uuid4, uuid5
 
 import pytest
 
@@ -13,8 +13,9 @@ from credential_vault import Keyring
 from intents.execution import store
 from intents.execution.credentials import Credentials, report_accepted, report_refused, report_tested
 from intents.execution.model.inputs import OutOfReach
-from intents.execution.model.known_orders import WatchedAccount
+from intents.execution.model.known_orders import RestoredEpoch, WatchedAccount
 from intents.execution.reconciler import Reconciler
+from intents.execution.reconciliation import MOST_BROKEN
 from intents.execution.watches import Watch
 from tip_brokers import (
     Brokers,
@@ -25,6 +26,7 @@ from tip_brokers import (
     OutcomeUnknown,
     RateLimited,
     Refused,
+    Unreachable,
 )
 from tip_brokers.protocol import BROKEN_ANSWER
 
@@ -244,3 +246,94 @@ def test_a_new_secret_of_an_older_credential_moves_no_account_to_what_it_opens(d
         reading.compare()
 
     assert [row["held_account"] for row in desk.rows("broker_account")] == ["today"] and held(desk) == [Decimal(7)]
+
+
+def test_a_cancel_that_fails_keeps_no_other_unwanted_order_at_the_market(desk, reads):
+    made = accepted(desk, 2 * MOST_BROKEN)
+    desk.execute("UPDATE intents.broker_order SET unwanted_since = now() WHERE account_id = :account_id")
+
+    class Stubborn(Account):
+        def cancel(self, broker_order_id: str) -> None:
+            canceled_there.append(broker_order_id)
+            if broker_order_id < f"b{MOST_BROKEN}":
+                raise FAILED
+
+    canceled_there: list[str] = []
+    reading = reads(good=Stubborn("today", *made, **{order.broker_order_id: canceled(order) for order in made}))
+
+    for _ in range(3):
+        reading.compare()
+
+    assert set(canceled_there) == {order.broker_order_id for order in made}
+
+
+def test_while_todays_account_cannot_be_read_no_order_of_it_is_lost(desk, reads):
+    accepted(desk)
+    good = Account("today", b0=BROKEN)
+    reading = reads(good=good)
+    reading.watch.queries.lost_seconds = 300.0
+    reading.compare()
+    reading.watch.queries.lost_seconds = 0.0
+    good.raises["open_orders"] = Unreachable("ConnectionError")
+
+    reading.compare()
+
+    assert reading.recorded.lost == []
+
+
+def test_while_the_accounts_own_credential_is_pending_no_order_of_it_is_lost(desk, reads):
+    accepted(desk)
+    reading = reads(good=Account("today"))
+    give_credential(desk, "good", version=2, status="pending", name="good")
+    desk.execute("DELETE FROM accounts.vault_object WHERE credential_id = :id", id=uuid5(desk.account_id, "good"))
+
+    for _ in range(2):
+        reading.compare()
+
+    assert reading.recorded.put_ == []
+
+
+def test_a_lost_order_that_needs_no_operator_any_more_is_lost_at_once(desk, reads):
+    """A CANCEL that the broker did not know the order of shows its own reason."""
+    [made] = accepted(desk)
+    reading = reads(good=Account("today", b0=None))
+    reading.compare()
+    desk.execute("UPDATE intents.intent SET reason_code = 'OPERATOR_REQUIRED' WHERE account_id = :account_id")
+    reading.compare()
+    desk.execute("UPDATE intents.intent SET reason_code = '404' WHERE account_id = :account_id")
+    reading.compare()
+
+    assert reading.recorded.lost == [made.client_order_id] * 2
+
+
+def test_a_test_that_fails_is_tried_again_the_less_often_and_the_rate_limit_of_a_later_failure_counts(desk, reads):
+    give_credential(desk, "next", status="pending", name="next")
+    nxt = Account("next")
+    nxt.raises["account_id"] = FAILED
+    good = Account("today")
+    good.raises |= {"positions": REFUSED, "balance": REFUSED}
+    reading = reads(good=good, next=nxt)
+
+    for _ in range(3):
+        reading.compare()
+    assert nxt.calls["account_id"] == 1
+
+    [made] = accepted(desk)
+    good.others, good.raises["executions"] = {"b0": filled(made)}, RateLimited("rate_limited", 600.0)
+    sent_under(desk, "good", "today")
+    reading.compare()
+
+    assert reading.watch.paused_until > time.monotonic() + 500
+
+
+def test_a_restored_account_whose_balance_cannot_be_read_is_recorded_all_the_same(desk, reads):
+    [made] = accepted(desk)
+    good = Account("today", b0=canceled(made))
+    good.raises["balance"] = REFUSED
+    reading = reads(good=good)
+    reading.watch.account = reading.watch.account._replace(is_restored=True)
+    reading.reconciler._restored = RestoredEpoch(uuid4(), datetime.now(UTC))
+
+    reading.compare()
+
+    assert reading.recorded.ends == ["b0"]

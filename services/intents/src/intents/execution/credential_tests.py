@@ -22,6 +22,7 @@ from tip_brokers import Broker, BrokerError, CredentialRefused, RateLimited, Unk
 
 log = logs.get(__name__)
 
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 2.0, 60.0
 _UNUSABLE = (NoCredential, VaultDown, UnknownBroker, KeyError)  # KeyError: a secret that lacks what the broker needs
 
 Report = Callable[[UUID, KeyPair], None]
@@ -36,11 +37,11 @@ class CredentialTests:
     on_refused: Report
     on_tested: ReportOutcome
     """Called with what came of a test that was requested."""
-    _paused: dict[str, float] = field(default_factory=dict, init=False)
-    """Until when the broker wishes that a credential is not tested."""
+    _next: dict[str, tuple[float, float]] = field(default_factory=dict, init=False)
+    """By reference: when a credential is tested next, and how long after that if the broker does not answer."""
 
-    def run(self, account: WatchedAccount) -> bool:
-        """Test what is pending and in the vault, each by itself; whether none has to be tried again.
+    def run(self, account: WatchedAccount) -> float:
+        """Test what is pending and in the vault, each by itself; seconds until one is to be tried again, or none.
 
         It never raises for what brokers do, or for a secret, since the account is to be read all the same.
         """
@@ -48,8 +49,7 @@ class CredentialTests:
         for credential in untested:
             if credential.test_id is not None:
                 self.on_tested(account.account_id, credential, self._outcome(account, credential))
-        settled = [self._is_settled(account, credential) for credential in untested if credential.is_new]
-        return all(settled)
+        return max((self._tried(account, credential) for credential in untested if credential.is_new), default=0.0)
 
     def _outcome(self, account: WatchedAccount, credential: UntestedCredential) -> str:
         """Of a login that changes nothing: orders may be sent with this credential, or with another, at this moment."""
@@ -62,18 +62,21 @@ class CredentialTests:
             return FAILED
         return ACCEPTED
 
-    def _is_settled(self, account: WatchedAccount, credential: UntestedCredential) -> bool:
-        """A broker that cannot be reached leaves it pending."""
-        if time.monotonic() < self._paused.get(credential.reference, -math.inf):
-            return False
+    def _tried(self, account: WatchedAccount, credential: UntestedCredential) -> float:
+        """A broker that cannot be reached leaves it pending, to be tried again the less often, the longer it takes."""
+        due_at, pause = self._next.get(credential.reference, (-math.inf, FIRST_PAUSE_SECONDS))
+        if time.monotonic() < due_at:
+            return due_at - time.monotonic()
         try:
             self._test(account, self.credentials.reveal(credential))
         except (BrokerError, *_UNUSABLE) as error:
             log.info("credential_test_failed", account_id=str(account.account_id), error=type(error).__name__)
-            if isinstance(error, RateLimited) and error.retry_after:
-                self._paused[credential.reference] = time.monotonic() + error.retry_after
-            return False
-        return True
+            wished = error.retry_after if isinstance(error, RateLimited) else None
+            waits = max(pause, wished or 0.0)
+            self._next[credential.reference] = time.monotonic() + waits, min(2 * pause, LONGEST_PAUSE_SECONDS)
+            return waits
+        self._next.pop(credential.reference, None)
+        return 0.0
 
     def _test(self, account: WatchedAccount, pair: KeyPair) -> None:
         try:

@@ -24,6 +24,9 @@ class FormerAccounts:
     broker_of: Callable[[WatchedAccount, KeyPair], Broker]
     on_refused: Callable[[UUID, KeyPair], None]
     record: Callable[[OutOfReach], None]
+    notes_unread: bool = True
+    """Whether the orders count as unread while nothing can be queried. They do not while today's account is not opened:
+    then they may be its own."""
 
     def differences(self, watch: Watch, known_orders: Sequence[KnownOpenOrder]) -> Iterator[BrokerReport]:
         """What is new of these orders; those that no credential can query any more are reported as such."""
@@ -48,9 +51,9 @@ class FormerAccounts:
             if found is not None:
                 watch.refused_elsewhere.discard(pair.reference)
                 return found
-        if may_follow:
+        if may_follow and self.notes_unread:
             watch.queries.note_unread(known_orders)
-        else:
+        elif not may_follow:
             self._report_out_of_reach(account_id, known_orders)
         return []
 

@@ -44,8 +44,8 @@ class OrderQueries:
         self._broken_at[known.key] = time.monotonic()
 
     def forget_all_but(self, orders: Iterable[KnownOpenOrder]) -> None:
-        """What has ended, or waits for an operator, need not be read any more."""
-        names = {known.client_order_id for known in orders if not known.needs_operator}
+        """What has ended need not be read any more."""
+        names = {known.client_order_id for known in orders}
         self._unread_since = {name: since for name, since in self._unread_since.items() if name in names}
 
     def note_reading(self, orders: Iterable[KnownOpenOrder], unread: Collection[KnownOpenOrder]) -> None:
@@ -56,9 +56,10 @@ class OrderQueries:
         self.note_unread(unread)
 
     def note_unread(self, orders: Iterable[KnownOpenOrder]) -> None:
-        """Of what is in flight the executor finds out."""
+        """Of what is in flight the executor finds out, and a second order of an intent is not what it waits for."""
         for known in orders:
-            if not known.in_flight and not known.needs_operator:
+            is_second = known.key not in ("", known.client_order_id)
+            if not known.in_flight and not known.needs_operator and not is_second:
                 self._unread_since.setdefault(known.client_order_id, time.monotonic())
 
     @property

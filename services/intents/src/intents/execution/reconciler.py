@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -21,7 +21,7 @@ from intents.execution.credentials import CredentialInvalid, CredentialPending, 
 from intents.execution.former_accounts import FormerAccounts
 from intents.execution.metrics import RECONCILIATIONS
 from intents.execution.model.inputs import BrokerReport, OutOfReach
-from intents.execution.model.known_orders import ReadingStart, RestoredEpoch, WatchedAccount
+from intents.execution.model.known_orders import KnownOpenOrder, ReadingStart, RestoredEpoch, WatchedAccount
 from intents.execution.model.read_schedule import ReadSchedule
 from intents.execution.order_queries import LOST
 from intents.execution.quotes import read_quotes
@@ -186,12 +186,12 @@ class Reconciler:
     def _reconcile(self, watch: Watch) -> None:
         account_id, began, pause = watch.account.account_id, time.monotonic(), 0.0
         try:
-            are_tested = self._tests.run(watch.account)
+            pause = self._tests.run(watch.account)
             self._record_differences(watch)
-            if are_tested:
+            if not pause:
                 watch.end_claim(began)
         except (BrokerError, *NO_KEYS) as error:
-            pause = self._pause(watch, error)
+            pause = max(pause, self._pause(watch, error))
             RECONCILIATIONS.labels("failed").inc()
             log.info("reconcile_failed", account_id=str(account_id), error=type(error).__name__)
         except SQLAlchemyError as error:
@@ -240,21 +240,29 @@ class Reconciler:
         with db.reading(self.engine) as tx:
             start = store.begin_reading(tx, watch.account.account_id)
         watch.queries.forget_all_but(start.orders)
-        rest, failure = start.orders, None
+        rest, failures, was_read = start.orders, list[BrokerError](), False
         try:
             account, opened = self._opened(watch, start)
         except (NoCredential, CredentialInvalid):
             if not start.orders:
                 raise
+            former = FormerAccounts(self.credentials, self._broker, self.on_refused, self.recorder.put, False)
         else:
             rest = [known for known in start.orders if known not in account.known]
-            failure = yield from self._in_current_account(watch, account, start, opened)
-        former = FormerAccounts(self.credentials, self._broker, self.on_refused, self.recorder.put)
+            was_read, failures = yield from self._in_current_account(watch, account, start, opened)
+            former = FormerAccounts(self.credentials, self._broker, self.on_refused, self.recorder.put)
         yield from former.differences(watch, [known for known in rest if not known.in_flight])
-        for client_order_id in watch.queries.lost():
-            self.recorder.put(OutOfReach(watch.account.account_id, client_order_id, LOST))
-        if failure:
-            raise failure
+        self._report_lost(watch, start.orders if was_read else rest)
+        if failures:
+            raise next((failure for failure in failures if isinstance(failure, RateLimited)), failures[0])
+
+    def _report_lost(self, watch: Watch, orders: Iterable[KnownOpenOrder]) -> None:
+        """Not while the broker could not be queried about them."""
+        lost = set(watch.queries.lost())
+        for known in orders:
+            if known.client_order_id in lost and not known.needs_operator:
+                self.recorder.put(OutOfReach(watch.account.account_id, known.client_order_id, LOST))
+                lost.remove(known.client_order_id)
 
     def _opened(self, watch: Watch, start: ReadingStart) -> tuple[AccountReconciliation, tuple[KeyPair, str]]:
         """The account at the broker that the account's credential opens."""
@@ -271,23 +279,21 @@ class Reconciler:
 
     def _in_current_account(
         self, watch: Watch, account: AccountReconciliation, start: ReadingStart, opened: tuple[KeyPair, str]
-    ) -> Generator[BrokerReport, None, BrokerError | None]:
-        """What is new there; in the end, what kept the rest from being read."""
+    ) -> Generator[BrokerReport, None, tuple[bool, list[BrokerError]]]:
+        """What is new there; in the end, whether its orders were read, and what kept the rest from being read."""
         pair, broker_account = opened
+        found, was_read = list[BrokerReport](), False
         try:
-            found = self._read(watch, account, start, (pair.reference, broker_account))
-            if watch.account.is_restored and self._restored:
-                if account.failures:
-                    raise account.failures[0]
+            found, was_read = self._read(watch, account, start, (pair.reference, broker_account)), True
+            if watch.account.is_restored and self._restored and not account.failures:
                 self._catch_up(watch, account, found, self._restored)
                 found = []
         except BrokerError as error:
             account.failures.append(error)
-            found = []
         yield from found
         if any(isinstance(failure, CredentialRefused) for failure in account.failures):
             self.on_refused(account.account_id, pair)
-        return account.failures[0] if account.failures else None
+        return was_read, account.failures
 
     def _read(
         self, watch: Watch, account: AccountReconciliation, start: ReadingStart, opened: tuple[str, str]

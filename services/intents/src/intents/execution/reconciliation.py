@@ -23,10 +23,10 @@ from tip_brokers import (
     CredentialRefused,
     Execution,
     ListingTooLong,
+    NotSent,
     Order,
     OrderStatus,
     OutcomeUnknown,
-    RateLimited,
     Refused,
 )
 from tip_brokers.protocol import BROKEN_ANSWER
@@ -37,7 +37,8 @@ Read = TypeVar("Read")
 LIST_ABOVE = 10  # up to so many orders are queried one by one, more by a list
 CLOCKS_DIFFER = timedelta(minutes=1)
 MOST_BROKEN = 3  # answers in a row; then it may be the broker, and the next reading goes on with the others
-_OF_THE_ACCOUNT = (RateLimited, CredentialRefused)  # then nothing else of it is read either
+_OF_THE_ACCOUNT = (NotSent, CredentialRefused)  # a rate limit, for example: then nothing else of it is queried either
+_UNREADABLE_LISTINGS = {BROKEN_ANSWER, "listing_repeats", "answer_too_large"}
 READ_TIMES = 3  # at the most, while orders are filled; then the next reading is waited for
 
 
@@ -108,7 +109,7 @@ class AccountReconciliation:
         return [
             *(self._report(order, execution.occurred_at, execution) for order, execution in executions or ()),
             *(self._report(order, order.updated_at) for order in (*(order for _, order in changed), *others)),
-            *self._canceled([(known, order) for known, order in current if known.unwanted and order.status in OPEN]),
+            *self._canceled({known: order for known, order in current if known.unwanted and order.status in OPEN}),
         ]
 
     def attempt(self, read: Callable[[], Read]) -> Read | None:
@@ -156,13 +157,13 @@ class AccountReconciliation:
     def _is_in_doubt(self, known: KnownOpenOrder, before: ShownOrders) -> bool:
         """Of an order that the broker does not show: whether it may be filled all the same.
 
-        So it is of one that was shown a moment ago or has been there, and where none can be queried by our ids, until
-        an operator has said that it never arrived.
+        So it is of one that was shown a moment ago or is open there as far as we know, and where none can be queried by
+        our ids, until an operator has said that it never arrived.
         """
         if known in before.current:
             return True
-        was_there = known.broker_order_id is not None or self.broker.client_ids is ClientIds.NONE
-        return known.status != MISSING and was_there
+        is_known_there = known.broker_order_id is not None and not known.of_ended
+        return known.status != MISSING and (is_known_there or self.broker.client_ids is ClientIds.NONE)
 
     def _ended(self, absent: Sequence[KnownOpenOrder]) -> dict[KnownOpenOrder, Order | None]:
         """Orders that are no longer open at the broker, without those that cannot be read."""
@@ -223,14 +224,22 @@ class AccountReconciliation:
                         execution,
                     )
 
-    def _canceled(self, unwanted: Sequence[tuple[KnownOpenOrder, Order]]) -> Iterable[BrokerReport]:
-        """Orders that no intent asks for are canceled; what could not be is tried again next time."""
-        for known, order in unwanted:
-            if self.failures:
+    def _canceled(self, unwanted: Mapping[KnownOpenOrder, Order]) -> Iterable[BrokerReport]:
+        """Orders that no intent asks for are canceled; what could not be is tried again next time, after the others."""
+        tried = len(self.failures)
+        for known in self.queries.in_turn(unwanted):
+            if len(self.failures) - tried == MOST_BROKEN or self.is_left_alone:
                 return
+            order, failed = unwanted[known], len(self.failures)
             ended = self.attempt(partial(self._ended_by_cancel, order))
+            if len(self.failures) > failed:
+                self.queries.note_broken(known)
             if ended:
                 yield self._report(_named(known, ended, {order.client_order_id}), ended.updated_at)
+
+    @property
+    def is_left_alone(self) -> bool:
+        return any(isinstance(failure, _OF_THE_ACCOUNT) for failure in self.failures)
 
     def _ended_by_cancel(self, order: Order) -> Order | None:
         try:
@@ -250,7 +259,7 @@ def _unless_refused() -> Iterator[None]:
     try:
         yield
     except (Refused, OutcomeUnknown) as error:
-        if not _is_of_one_order(error):
+        if isinstance(error, OutcomeUnknown) and error.reason not in _UNREADABLE_LISTINGS:
             raise
         log.warning("executions_not_listed", error=type(error).__name__)
 
@@ -284,7 +293,7 @@ def read_account(account: AccountReconciliation, start: ReadingStart) -> tuple[l
     orders = NONE_SHOWN
     for _ in range(READ_TIMES):
         before, positions = account.filled(orders), account.attempt(account.broker.positions)
-        if orders is NONE_SHOWN and account.failures and isinstance(account.failures[0], _OF_THE_ACCOUNT):
+        if orders is NONE_SHOWN and account.is_left_alone:
             raise account.failures[0]
         orders = account.orders(orders)
         after = account.filled(orders)
