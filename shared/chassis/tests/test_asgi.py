@@ -223,15 +223,15 @@ def test_after_a_heavy_request_its_tenant_pauses_while_another_is_there(
 
 
 def test_a_heavy_request_that_has_waited_leaves_room_while_another_tenant_is_there(server: Server) -> None:
-    heavy, asked = "GET /compute?limit=100", "GET /leaves_room?limit=100"
+    heavy, probe = "GET /compute?limit=100", "GET /leaves_room?limit=100"
 
     def answers(connection: socket.socket, *lines: str) -> list[str]:
         return [server.request(connection, f"{line} HTTP/1.1\r\nx-api-key: loud") for line in lines]
 
     with closing(server.open()) as loud:
-        assert answers(loud, heavy, asked)[1] == "200 0"
+        assert answers(loud, heavy, probe)[1] == "200 0"
         with another_tenant(server):
-            assert answers(loud, asked, heavy, asked)[::2] == ["200 0", "200 1"]
+            assert answers(loud, probe, heavy, probe)[::2] == ["200 0", "200 1"]
 
 
 def test_a_tenant_pauses_also_for_one_whose_requests_another_worker_answers() -> None:

@@ -62,7 +62,7 @@ class Reading:
 
     def compare(self, *orders: KnownOpenOrder) -> list[str]:
         credentials = Credentials(self.desk.deps.engine, PAPER_SECRET, Keyring.from_text(self.desk.platform.vault_key))
-        accounts = FormerAccounts(credentials, self._broker, self._note_refused, self._note_out_of_reach)
+        accounts = FormerAccounts(credentials, self._broker, self._note_refused, self._note_out_of_reach, True)
         return [report.order.client_order_id for report in accounts.differences(self.watch, orders)]
 
     def _broker(self, _account: WatchedAccount, pair: KeyPair) -> Any:

@@ -39,7 +39,7 @@ BROKEN, REFUSED, FAILED = OutcomeUnknown(BROKEN_ANSWER), Refused("FORBIDDEN", "n
 
 
 class Account(Shows):
-    """At a broker that can be asked by our ids; `raises` instead of an answer."""
+    """At a broker that can be queried by our ids; `raises` instead of an answer."""
 
     client_ids = ClientIds.UNIQUE
 

@@ -24,7 +24,7 @@ class FormerAccounts:
     broker_of: Callable[[WatchedAccount, KeyPair], Broker]
     on_refused: Callable[[UUID, KeyPair], None]
     record: Callable[[OutOfReach], None]
-    notes_unread: bool = True
+    notes_unread: bool
     """Whether the orders count as unread while nothing can be queried. They do not while today's account is not opened:
     then they may be its own."""
 

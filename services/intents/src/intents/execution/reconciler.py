@@ -240,17 +240,17 @@ class Reconciler:
         with db.reading(self.engine) as tx:
             start = store.begin_reading(tx, watch.account.account_id)
         watch.queries.forget_all_but(start.orders)
-        rest, failures, was_read = start.orders, list[BrokerError](), False
+        rest, failures, is_opened, was_read = start.orders, list[BrokerError](), True, False
         try:
             account, opened = self._opened(watch, start)
         except (NoCredential, CredentialInvalid):
             if not start.orders:
                 raise
-            former = FormerAccounts(self.credentials, self._broker, self.on_refused, self.recorder.put, False)
+            is_opened = False
         else:
             rest = [known for known in start.orders if known not in account.known]
             was_read, failures = yield from self._in_current_account(watch, account, start, opened)
-            former = FormerAccounts(self.credentials, self._broker, self.on_refused, self.recorder.put)
+        former = FormerAccounts(self.credentials, self._broker, self.on_refused, self.recorder.put, is_opened)
         yield from former.differences(watch, [known for known in rest if not known.in_flight])
         self._report_lost(watch, start.orders if was_read else rest)
         if failures:

@@ -45,7 +45,7 @@ class Watch:
     paused_elsewhere: dict[str, float] = field(default_factory=dict)
     """Until when no former account is queried with a credential."""
     refused_elsewhere: set[str] = field(default_factory=set)
-    """Credentials of former accounts that the broker refuses, which accounts has been told."""
+    """Credentials of former accounts that the broker refuses, which is reported already."""
     compared_at: float = 0.0
     """When the last comparison began,"""
     _next_at: float = 0.0
