@@ -82,8 +82,7 @@ def paper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Paper]:
 def scripted() -> Iterator[Scripted]:
     made = Scripted()
     yield made
-    made.server.shutdown()
-    made.server.server_close()
+    made.end()
 
 
 def execution_environment(platform: Platform, paper: Paper, **more: str) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -11,6 +10,9 @@ SHOWN = {
     "qty": "1.5", "filled_qty": "0", "filled_avg_price": None, "updated_at": "2026-01-05T12:00:00.123456789Z",
     "created_at": "2026-01-05T12:00:00Z",
 }  # fmt: skip
+PATIENCE_SECONDS = 120.0
+PATIENT = {"BROKER_READ_SECONDS": str(PATIENCE_SECONDS), "EXECUTOR_LEASE_SECONDS": "600"}
+"""Settings of a process that waits so long for an answer."""
 
 
 class Scripted:
@@ -24,6 +26,7 @@ class Scripted:
         self.slow: set[str] = set()
         """Key ids whose requests are answered `slow_seconds` late."""
         self.slow_seconds = 0.0
+        self._ending = threading.Event()
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -34,7 +37,7 @@ class Scripted:
                 outer.key_ids.append(self.headers.get("APCA-API-KEY-ID"))
                 outer.requests.append((self.command, self.path, json.loads(body) if body else None))
                 if self.headers.get("APCA-API-KEY-ID") in outer.slow:
-                    time.sleep(outer.slow_seconds)
+                    outer._ending.wait(outer.slow_seconds)
                 if outer.answer is None:
                     self.connection.close()
                     self.close_connection = True
@@ -43,8 +46,11 @@ class Scripted:
                 self.send_response(status)
                 for name, value in {"Content-Length": str(len(content)), **headers}.items():
                     self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(content)
+                try:
+                    self.end_headers()
+                    self.wfile.write(content)
+                except ConnectionError:  # whoever asked has gone
+                    self.close_connection = True
 
             do_GET = do_POST = do_PATCH = do_DELETE = _serve  # noqa: N815
 
@@ -59,3 +65,13 @@ class Scripted:
     def says(self, status: int, body: Any, **headers: str) -> None:
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.answer = (status, content, {name.replace("_", "-"): value for name, value in headers.items()})
+
+    def slow_requests(self) -> int:
+        """How many were asked in the name of `slow`; accounts that another test has left ask in their own."""
+        return sum(key_id in self.slow for key_id in list(self.key_ids))
+
+    def end(self) -> None:
+        """And answer what still waits."""
+        self._ending.set()
+        self.server.shutdown()
+        self.server.server_close()

@@ -1,6 +1,7 @@
 """A broker that is slow holds up nothing that goes to another, not even of the same organization."""
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from uuid import UUID, uuid4
@@ -18,7 +19,7 @@ from tip_testing.waiting import eventually
 from ..broker_side import accept
 from ..conftest import Desk
 from .conftest import give_credential
-from .scripted import SHOWN, Scripted
+from .scripted import PATIENCE_SECONDS, PATIENT, SHOWN, Scripted
 from .sending import leased_command
 
 LEASE_SECONDS = 600
@@ -40,8 +41,7 @@ def late() -> Iterator[Scripted]:
     made = Scripted()
     made.says(200, {**SHOWN, "account_number": "late"})
     yield made
-    made.server.shutdown()
-    made.server.server_close()
+    made.end()
 
 
 def test_each_broker_has_its_own_room_in_a_claim(nothing_due, new_desk):
@@ -80,18 +80,17 @@ def test_orders_at_a_broker_that_answers_late_delay_none_of_the_same_organizatio
         late.slow.add(key_id)
         for _ in range(12):
             desk.created(limit("ABC", "1", "10"))
-    late.slow_seconds = 1.0
-    workers = [
-        start("executor", ALPACA_PAPER_URL=late.url, EXECUTOR_THREADS=str(THREADS)),
-        start("reconciler", ALPACA_PAPER_URL=late.url),
-    ]
-    eventually(lambda: len(late.requests) > THREADS)
+    late.slow_seconds = 2.5
+    settings = {"ALPACA_PAPER_URL": late.url, "BROKER_READ_SECONDS": "4", "EXECUTOR_LEASE_SECONDS": "15"}
+    workers = [start("executor", EXECUTOR_THREADS=str(THREADS), **settings), start("reconciler", **settings)]
+    eventually(lambda: late.slow_requests() > THREADS)
 
-    before = len(late.requests)
+    before = late.slow_requests()
     for _ in range(3):
         prompt.created(create(symbol="PROMPT"))
     eventually(lambda: {row["status"] for row in prompt.rows("intent")} == {"FILLED"})
-    meanwhile, pending = len(late.requests) - before, [row["status"] for desk in waiting for row in desk.rows("intent")]
+    meanwhile = late.slow_requests() - before
+    pending = [row["status"] for desk in waiting for row in desk.rows("intent")]
     for worker in workers:
         worker.end()
 
@@ -108,13 +107,13 @@ def test_accounts_at_a_broker_that_answers_late_delay_no_comparison_at_another(n
     for desk in waiting:
         give_credential(desk, key_id := str(desk.account_id))
         late.slow.add(key_id)
-    late.slow_seconds = 10.0
-    start("reconciler", PAPER_BROKER_URL=scripted.url, ALPACA_PAPER_URL=late.url, RECONCILE_SECONDS="0.5")
+    late.slow_seconds = PATIENCE_SECONDS
+    urls = {"PAPER_BROKER_URL": scripted.url, "ALPACA_PAPER_URL": late.url}
+    start("reconciler", RECONCILE_SECONDS="0.5", **urls, **PATIENT)
 
-    eventually(lambda: Counter(scripted.key_ids)[str(prompt.account_id)] >= rounds, 60)
+    eventually(lambda: Counter(scripted.key_ids)[str(prompt.account_id)] >= rounds, PATIENCE_SECONDS)
 
-    queries = [path for _, path, _ in late.requests if path.startswith("/v2/")]
-    assert 0 < len(queries) < slow * rounds / 2, "it did not have to wait for a round of theirs"
+    assert 0 < late.slow_requests() < slow, "it did not have to wait for a round of theirs"
 
 
 def test_a_lane_has_no_more_threads_than_calls():
@@ -127,6 +126,35 @@ def test_a_lane_has_no_more_threads_than_calls():
     assert len(lane._serving) == 3
     permits.release(3)
     lane.close()
+
+
+@pytest.fixture
+def busy_lane() -> Lane:
+    """Every thread has a command of one organization."""
+    lane = Lane(THREADS, THREADS, lambda _command: True)
+    lane.in_flight.add(leased_command(organization_id=ORGANIZATIONS[0]) for _ in range(THREADS))
+    return lane
+
+
+def test_an_end_in_a_busy_lane_leads_to_a_claim_when_the_lane_is_searched_again(busy_lane):
+    searched = busy_lane.budget().total
+    busy_lane.busy_until = time.monotonic() + 60
+    worth_in = [busy_lane.end([leased_command(organization_id=ORGANIZATIONS[0])])]
+    skipped = busy_lane.budget().total
+    busy_lane.busy_until = time.monotonic()
+    worth_in.append(busy_lane.end([leased_command(organization_id=ORGANIZATIONS[0])]))
+
+    assert (searched > 0, skipped) == (True, 0)
+    assert worth_in == [pytest.approx(60, abs=5), 0.0]
+
+
+def test_ends_that_leave_ample_room_lead_to_a_claim_at_once(busy_lane):
+    busy_lane.busy_until = time.monotonic() + 60
+
+    worth_in = busy_lane.end([leased_command(organization_id=ORGANIZATIONS[0]) for _ in range(THREADS // 2)])
+
+    assert worth_in == 0.0
+    assert busy_lane.budget().total > 0
 
 
 @given(st.lists(st.sampled_from(ORGANIZATIONS), min_size=1, max_size=60), st.integers(1, 8), st.integers(1, 3))

@@ -211,9 +211,9 @@ class Executor:
         if any(type_ == "REPLACE" for type_, _ in verdicts):
             self._replaced.set()
         ended = by_lane(result.command for result in batch if isinstance(result, DispatchResult))
-        is_worth_a_claim = [self.lanes[name].end(commands) for name, commands in ended.items()]
-        if any(is_worth_a_claim):
-            self.wake()
+        worth_a_claim_in = min((self.lanes[name].end(commands) for name, commands in ended.items()), default=math.inf)
+        if worth_a_claim_in < math.inf:
+            self._wake_in(worth_a_claim_in)
 
 
 def by_lane(commands: Iterable[LeasedCommand]) -> dict[str, list[LeasedCommand]]:

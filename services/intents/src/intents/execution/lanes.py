@@ -4,6 +4,7 @@ So a broker whose calls are slow, or never answered, holds up nothing that goes 
 and accounts share (`fair_share`).
 """
 
+import math
 import queue
 import threading
 import time
@@ -17,7 +18,7 @@ from intents.execution.in_flight import ClaimBudget, InFlight
 from intents.execution.model.commands import LeasedCommand
 from intents.execution.model.tries import ALL, Tries
 
-NEWCOMER_SECONDS = 0.1  # how often a busy lane is searched for organizations of which it has nothing in flight
+BUSY_SECONDS = 0.1  # how often a lane without ample room is searched, also for who has nothing in flight there
 MOST_IN_FLIGHT = 1_000
 BACKLOG_SECONDS = 0.05  # how long a command in flight may have to wait for a thread
 
@@ -51,15 +52,20 @@ class Lane:
 
     def budget(self) -> ClaimBudget:
         """What may be claimed now."""
-        budget = self.in_flight.budget(self._most_in_flight(), self.limiter.blocked())
-        now = time.monotonic()
-        self.is_skipped = not budget.is_ample and now < self.busy_until
+        budget = self._room()
+        self.is_skipped = self._searched_in(budget) > 0
         if self.is_skipped:
             return budget._replace(total=0)
-        if budget.is_ample:
-            return budget
-        self.busy_until = now + NEWCOMER_SECONDS
+        if not budget.is_ample:
+            self.busy_until = time.monotonic() + BUSY_SECONDS
         return budget
+
+    def _room(self) -> ClaimBudget:
+        return self.in_flight.budget(self._most_in_flight(), self.limiter.blocked())
+
+    def _searched_in(self, budget: ClaimBudget) -> float:
+        """In how many seconds a claim searches this lane."""
+        return 0.0 if budget.is_ample else max(0.0, self.busy_until - time.monotonic())
 
     def begin(self, budget: ClaimBudget, claimed: Sequence[LeasedCommand], tries: Tries = ALL) -> bool:
         """Run what was claimed; whether there may be more that can be claimed at once."""
@@ -77,10 +83,11 @@ class Lane:
                 self._put(command)
         return at_once
 
-    def end(self, recorded: Sequence[LeasedCommand]) -> bool:
-        """These are settled or put back; whether it is worth while to claim at once."""
+    def end(self, recorded: Sequence[LeasedCommand]) -> float:
+        """These are settled or put back; in how many seconds it is worth while to claim, if nothing else happens."""
         self.in_flight.remove(recorded)
-        return self._more or (self._left_out and not self.limiter.blocked())
+        may_be_more = self._more or (self._left_out and not self.limiter.blocked())
+        return self._searched_in(self._room()) if may_be_more else math.inf
 
     def close(self) -> None:
         """Finish what is in flight."""
