@@ -158,7 +158,7 @@ def throughput(on: Stage) -> Ratio:
     with on.running(["-m", "bench.roundtrip_throughput"]):
         time.sleep(4)
         executor_rate(on)  # warms it
-        on.execute("ANALYZE")  # as autovacuum does in any database that has been up for a minute
+        on.execute("ANALYZE")  # as autovacuum does in any database that has seen some orders
         return pairs(
             "executor against Celery no-op",
             lambda: celery_rate(on),

@@ -51,9 +51,9 @@ def stack(
         directory.mkdir(mode=0o755)
         postgres = opened.enter_context(EmbeddedPostgres(directory / "postgres", fast=quick))
         valkey = opened.enter_context(EmbeddedValkey(directory / "valkey", fast=quick))
-        _vacuum_between_restarts(postgres)
         create_database(postgres.url, DATABASE)
         migrations.migrate(postgres.url_of(DATABASE), dict.fromkeys(ROLES, _PASSWORD))
+        _vacuum_between_restarts(postgres)
         common = {
             "REDIS_URL": valkey.url,
             "SIGNING_KEY_ENCRYPTION_KEY": random_key(),
@@ -93,11 +93,16 @@ def _connect_accounts(made: Stack) -> None:
 
 
 def _vacuum_between_restarts(postgres: EmbeddedPostgres) -> None:
-    """A killed Postgres forgets what there is to vacuum: with a kill each minute, once a minute would be never."""
-    engine = create_engine(db.with_driver(postgres.url), poolclass=NullPool, isolation_level="AUTOCOMMIT")
+    """A killed Postgres forgets what there is to vacuum: with a kill a minute, what waits long waits for ever."""
+    url = db.with_driver(postgres.url_of(DATABASE))
+    engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.execute(text("ALTER SYSTEM SET autovacuum_naptime = '5s'"))
         connection.execute(text("SELECT pg_reload_conf()"))
+        tables = "SELECT CAST(oid AS regclass) FROM pg_class WHERE relnamespace = CAST('intents' AS regnamespace)"
+        for table in connection.execute(text(f"{tables} AND relkind = 'r'")).scalars().all():
+            thresholds = (f"autovacuum_{of}_threshold" for of in ("vacuum", "vacuum_insert", "analyze"))
+            connection.execute(text(f"ALTER TABLE {table} RESET ({', '.join(thresholds)})"))
 
 
 def _url(postgres: EmbeddedPostgres, role: str) -> str:

@@ -172,7 +172,7 @@ def duplicate_order(trial: Trial) -> None:
     try:
         hold = Hold(cut=True)
         sent = trial.on_line("POST", hold, count=1)
-        intent_id = trial.create("SIM.TRICKLE5", "400")
+        intent_id = trial.create("SIM.TRICKLE5", "4000")
         sent.wait_for_hits()
         trial.wait_for_status(intent_id, "ACCEPTED", "PARTIALLY_FILLED")
         hold.release()

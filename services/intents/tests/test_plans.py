@@ -99,3 +99,19 @@ def test_a_statement_that_was_planned_on_empty_tables_reaches_its_rows_by_keys(d
 def test_the_statements_of_the_submit_and_of_execution_are_among_them() -> None:
     hot = {"intents_facts", "intents_create", "intents_amend", "execution_claim", "execution_read", "execution_write"}
     assert hot < STATEMENTS.keys()
+
+
+def test_plans_are_kept_until_many_rows_of_a_table_have_changed(desk: Desk) -> None:
+    """A vacuum or an analyze of a table ends the plans of all statements with it, on every connection."""
+    with desk.platform.admin() as connection:
+        found = connection.exec_driver_sql("""
+            SELECT c.oid::regclass::text AS of_table, array_agg(option_name || '=' || option_value) AS options
+            FROM pg_class c LEFT JOIN LATERAL pg_options_to_table(reloptions) ON true
+            WHERE relnamespace = 'intents'::regnamespace AND relkind = 'r' GROUP BY 1
+        """)
+        options = {row.of_table: set(row.options) for row in found}
+
+    wanted = {f"autovacuum_{of}_threshold=20000" for of in ("vacuum", "vacuum_insert", "analyze")}
+    assert {"intents.intent", "intents.order_total", "intents.broker_order"} <= options.keys()
+    without = {table for table, given in options.items() if not wanted <= given}
+    assert without == set(), "a new table needs the settings of migration 0024"
