@@ -10,6 +10,7 @@ import pytest
 
 import intents.execution.store
 import intents.store
+from chassis.migrations import role
 from intents.store.connections import PLAN_BY_KEYS
 from intents.store.statement import Statement
 
@@ -47,9 +48,13 @@ ENTERED_BY = {
     "order_total_open_idx": {"account_id"},
     "order_total_pkey": {"account_id", "symbol"},
     "organization_pkey": {"id"},
+    "organization_switch_pkey": {"organization_id"},
     "position_held_idx": {"account_id"},
     "position_pkey": {"account_id", "symbol"},
     "quote_pkey": {"account_id", "symbol"},
+    "symbol_limits_pkey": {"account_id", "symbol"},
+    "symbol_manual_pkey": {"account_id", "symbol"},
+    "symbol_time_pkey": {"account_id", "symbol"},
 }
 # What is to be done or is leased, however much has been done before.
 QUEUES = {"intent_work_idx", "intent_waiting_idx", "intent_lease_idx"}
@@ -65,6 +70,7 @@ def _statements() -> dict[str, Statement]:
 
 
 STATEMENTS = _statements()
+WEB, WORKER = role("intents_web"), role("intents")
 
 
 def _scans(plan: Any) -> Iterator[dict[str, Any]]:
@@ -78,22 +84,39 @@ def _columns(condition: str) -> set[str]:
     return set(re.findall(r"\(?(\w+) (?:=|<|>|<=|>=|IS) ", condition))
 
 
-@pytest.mark.parametrize("name", sorted(STATEMENTS))
-def test_a_statement_that_was_planned_on_empty_tables_reaches_its_rows_by_keys(desk: Desk, name: str) -> None:
-    statement = STATEMENTS[name]
+def _plan(desk: Desk, statement: Statement) -> Any:
+    """As a process prepares it while the tables are empty: a web process, or an executor its own."""
     with desk.platform.admin() as connection:
+        connection.exec_driver_sql(f"SET ROLE {WORKER if statement.name.startswith('execution_') else WEB}")
         connection.exec_driver_sql(PLAN_BY_KEYS)
         connection.exec_driver_sql(statement.prepare.replace("%", "%%"))
         nothing = ", ".join(f"NULL::{type_}" for type_ in statement.types)
         execute = f"EXPLAIN (FORMAT JSON) EXECUTE {statement.name} ({nothing})"
         [found] = connection.exec_driver_sql(execute).scalar_one()
+        return found["Plan"]
 
-    scans = list(_scans(found["Plan"]))
-    for scan in scans:
+
+@pytest.mark.parametrize("name", sorted(STATEMENTS))
+def test_a_statement_that_was_planned_on_empty_tables_reaches_its_rows_by_keys(desk: Desk, name: str) -> None:
+    for scan in _scans(_plan(desk, STATEMENTS[name])):
         index = scan.get("Index Name")
         assert index in QUEUES or index in ENTERED_BY, f"{scan['Relation Name']} by {index or scan['Node Type']}"
         missing = ENTERED_BY.get(index, set()) - _columns(scan.get("Index Cond", ""))
         assert not missing, f"{index} without {missing}: {scan.get('Index Cond')}"
+
+
+def test_the_rules_of_each_account_in_a_batch_are_no_query_of_their_own(desk: Desk) -> None:
+    """A query within a query costs as much again as all the other facts, and row-level security twice that."""
+    read = {scan["Relation Name"] for scan in _scans(_plan(desk, STATEMENTS["intents_facts"]))}
+
+    assert read >= {
+        "organization_switch",
+        "account_switch",
+        "account_limits",
+        "symbol_manual",
+        "symbol_time",
+        "symbol_limits",
+    }
 
 
 def test_the_statements_of_the_submit_and_of_execution_are_among_them() -> None:

@@ -136,6 +136,21 @@ def test_the_event_loop_reads_small_bodies_only(
     assert all(name.startswith(reader) for name in readers), readers
 
 
+def test_a_key_that_is_remembered_as_another_organizations_is_looked_up_again(
+    desk: Desk, new_desk: Callable[..., Desk]
+) -> None:
+    other = new_desk()
+    remembered = desk.app.extensions["callers"]._verified_callers
+    introduce(desk.app, desk.headers["x-api-key"])
+    for digest, caller in list(remembered.items()):
+        remembered.put(digest, caller._replace(tenant=str(other.organization.id)))
+
+    created, theirs = desk.submit(create()), desk.client.post(other.path, json=create(), headers=desk.headers)
+
+    assert (created.status_code, theirs.status_code) == (201, 404)
+    assert len(desk.rows("action")) == 1 and other.rows("action") == []
+
+
 def test_the_fast_path_and_flask_accept_alike(desk: Desk) -> None:
     fast, flask = both(desk, create())
     again = both(desk, cancel(fast.json["intent_id"]))

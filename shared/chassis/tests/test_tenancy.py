@@ -1,5 +1,7 @@
 """Row-level security, for every table there is: a new one cannot be forgotten."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import psycopg2
 import pytest
 from sqlalchemy import Connection, text
@@ -43,6 +45,26 @@ def test_policies_are_for_the_two_groups_and_never_for_everybody(platform: Platf
         roles = set(connection.execute(found, {"schemas": SCHEMAS}).scalars())
 
     assert roles == {tenancy.WEB, tenancy.WORKER, migrations.role("accounts_web"), migrations.role("identity_web")}
+
+
+def test_migrating_rewords_older_policies_while_their_tables_are_used(fresh_platform: Platform) -> None:
+    policies = text("SELECT tablename, policyname, roles, qual, with_check FROM pg_policies ORDER BY 1, 2")
+    older = "= ANY (CAST((SELECT CAST(nullif(current_setting('tip.organizations', true), '') AS uuid[])) AS uuid[]))"
+    with fresh_platform.admin() as connection:
+        wanted = connection.execute(policies).all()
+        for table, column in (("intents.intent", "organization_id"), ("identity.organization", "id")):
+            connection.exec_driver_sql(f"ALTER POLICY tenant ON {table} USING ({column} {older})")
+        assert connection.execute(policies).all() != wanted
+
+    with fresh_platform.admin() as connection, ThreadPoolExecutor(1) as pool:
+        connection.exec_driver_sql("BEGIN; LOCK intents.intent IN ACCESS SHARE MODE")
+        migrating = pool.submit(migrations.migrate, fresh_platform.admin_url, {})
+        with pytest.raises(TimeoutError):
+            migrating.result(3)
+        connection.exec_driver_sql("LOCK identity.organization IN ACCESS SHARE MODE NOWAIT")
+        connection.exec_driver_sql("ROLLBACK")
+        migrating.result(60)
+        assert connection.execute(policies).all() == wanted
 
 
 OF_USERS = (

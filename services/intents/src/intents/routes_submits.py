@@ -7,7 +7,7 @@ from uuid import UUID
 from flask import g, request
 from flask.typing import ResponseReturnValue
 
-from chassis import http_rules, problems, ratelimit, strict_json, tracing
+from chassis import http_rules, keys, problems, ratelimit, strict_json, tenancy, tracing
 from chassis.access import BadId, allow, charge
 from chassis.authentication import KeyRow
 from chassis.callers import leaves_room
@@ -43,8 +43,9 @@ def _facts_and_keys(key: str, account_id: UUID | BadId) -> Sequence[KeyRow]:
         key,
         command and command.client_id,
     )
-    g.facts, keys = usecases.load_facts(deps(), query)
-    return keys
+    with tenancy.serving_keys([keys.digest(key)]):
+        g.facts, rows = usecases.load_facts(deps(), query)
+    return rows
 
 
 @bp.post("/v1/accounts/<uuid:account_id>/intents")
@@ -158,8 +159,7 @@ def submit_batch(account_id: UUID) -> ResponseReturnValue:
     dry_run, key = _dry_run(), request.headers.get("Idempotency-Key")
     batch = parsed.loaded()
     charge(ratelimit.units_of_commands(len(batch.commands)))
-    keys = schemas_submits.batch_keys(key, len(batch.commands))
-    attempts = zip(batch.commands, keys, strict=True)
+    attempts = zip(batch.commands, schemas_submits.batch_keys(key, len(batch.commands)), strict=True)
     pending = [_pending(account_id, attempt, own_key, dry_run=dry_run) for attempt, own_key in attempts]
     policy = Policy.ATOMIC if batch.atomic and not dry_run else Policy.EACH
     outcomes = usecases.submit(deps(), pending, policy, _deadline(), leaves_room=leaves_room() and not dry_run)

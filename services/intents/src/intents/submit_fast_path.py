@@ -44,12 +44,13 @@ class SubmitRequest:
     """A parsed request; once its caller is authenticated also the submission, and what is left of the quota."""
 
     check: CredentialCheck
+    organization_id: UUID
+    """Whose the key was when it was verified, which never changes."""
     api_key: str
     account_id: UUID
     command: model.Command
     idempotency_key: model.IdempotencyKey | None
     trace: tracing.Trace
-    organization_id: UUID | None = None
     pending: PendingSubmit | None = None
     counts: ratelimit.Counts = field(default_factory=dict)
 
@@ -118,10 +119,11 @@ class SubmitFastPath(Bridge):
         return outcome
 
     def _submit_batch(self, requests: Sequence[SubmitRequest]) -> list[Outcome | None]:
-        loaded = usecases.load_facts_many(self._deps, [request.query for request in requests])
+        with tenancy.serving(request.organization_id for request in requests):
+            loaded = usecases.load_facts_many(self._deps, [request.query for request in requests])
         authorized = [self._authorize(request, facts) for request, facts in zip(requests, loaded, strict=True)]
         pending = [item for item in authorized if isinstance(item, PendingSubmit)]
-        with tenancy.serving(request.organization_id for request in requests):
+        with tenancy.serving(request.organization_id for request in requests if request.pending):
             outcomes = iter(usecases.submit(self._deps, pending, Policy.COALESCED))
         return [next(outcomes) if isinstance(item, PendingSubmit) else item for item in authorized]
 
@@ -136,7 +138,6 @@ class SubmitFastPath(Bridge):
             access.refuse_unseen(principal, request.account_id)
         except Problem as problem:
             return problem
-        request.organization_id = principal.organization_id
         request.pending = PendingSubmit(_submission(request, principal), loaded.facts)
         return request.pending
 
@@ -157,6 +158,7 @@ def _parse(
     check: CredentialCheck, account_id: bytes, headers: Headers, body: bytes, trace: tracing.Trace
 ) -> SubmitRequest | None:
     try:
+        organization_id = UUID(check.caller.tenant)
         api_key, key = headers[b"x-api-key"].decode("ascii"), headers.get(b"idempotency-key")
         if not keys.is_well_formed(api_key):
             return None
@@ -164,7 +166,7 @@ def _parse(
         idempotency_key = schemas_submits.idempotency_key(None if key is None else key.decode("latin-1"), command)
     except Exception:  # noqa: BLE001 - whatever it is, Flask meets it again and answers it
         return None
-    return SubmitRequest(check, api_key, UUID(account_id.decode()), command, idempotency_key, trace)
+    return SubmitRequest(check, organization_id, api_key, UUID(account_id.decode()), command, idempotency_key, trace)
 
 
 def _is_plain(scope: Scope, headers: Headers) -> bool:

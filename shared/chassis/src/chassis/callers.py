@@ -38,7 +38,10 @@ class Reclassified(BaseException):
 
 
 class Caller(NamedTuple):
-    """Against whom a request counts. `tenant` is the organization, or the address of one that is not verified."""
+    """Against whom a request counts. `tenant` is the organization, or the address of one that is not verified.
+
+    Of a verified API key it is also whose rows a submit may touch.
+    """
 
     trust: Trust
     tenant: str

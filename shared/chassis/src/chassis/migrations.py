@@ -6,6 +6,7 @@ grant it in their `<name>_api` schemas; its web process connects as `tip_<name>_
 migrations grant it by name, and sees rows by organization (`tenancy`). Neither may change a table's definition.
 """
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import entry_points
@@ -15,6 +16,7 @@ from pathlib import Path
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, Engine, create_engine, text
+from sqlalchemy.exc import OperationalError
 
 from chassis import db, logs, tenancy
 from chassis.services import role, web_name, web_names
@@ -35,6 +37,13 @@ __all__ = [
 log = logs.get(__name__)
 
 _LOCK = 7_246_001  # any number, as long as every migrating process uses the same
+_LOCK_PAUSE_S = 0.2
+_OUTDATED = text("""
+    SELECT CAST(polrelid AS regclass)::text, substring(pg_get_expr(polqual, polrelid) FROM '^\\((\\w+) = ANY \\(')
+    FROM pg_policy JOIN pg_class c ON c.oid = polrelid
+    WHERE relnamespace = CAST(:schema AS regnamespace) AND polname = 'tenant'
+      AND pg_get_expr(polqual, polrelid) ~ '^\\(\\w+ = ANY \\(' ORDER BY 1
+""")
 
 
 def services() -> list[str]:
@@ -81,6 +90,33 @@ def _upgrade(engine: Engine, service: str) -> None:
         _ensure_schemas(tx, service)
         command.upgrade(_alembic(tx, service), "head")
         _execute(tx, "REVOKE ALL ON %I.schema_version FROM %I", service, role(service))
+    _reword_policies(engine, service)
+
+
+def _reword_policies(engine: Engine, service: str) -> None:
+    """Of a database that is older than how `tenancy.visible` says it now.
+
+    Each in a transaction of its own, that waits only briefly: whoever has read the table holds up the change, which
+    holds up whoever comes after it, and with two tables held at once there would be deadlocks.
+    """
+    with engine.begin() as tx:
+        outdated = tx.execute(_OUTDATED, {"schema": service}).all()
+    for table, column in outdated:
+        while not _reworded(engine, table, column):
+            time.sleep(_LOCK_PAUSE_S)
+
+
+def _reworded(engine: Engine, table: str, column: str) -> bool:
+    """False while somebody uses the table."""
+    try:
+        with engine.begin() as tx:
+            tx.exec_driver_sql("SET LOCAL lock_timeout = '100ms'")
+            _execute(tx, f"ALTER POLICY tenant ON %s USING ({tenancy.visible('%I')})", table, column)
+    except OperationalError as error:
+        if db.is_lock_timeout(error):
+            return False
+        raise
+    return True
 
 
 def _alembic(tx: Connection, service: str) -> Config:
@@ -174,7 +210,7 @@ END $$;
 
 
 def publish_function(function: str, *callers: str) -> str:
-    """SQL for migrations: lets these and nobody else call a function of an `_api` schema."""
+    """SQL for migrations: lets these and nobody else call a function."""
     schema = function.split(".", maxsplit=1)[0]
     roles = ", ".join(map(role, callers))
     return f"""

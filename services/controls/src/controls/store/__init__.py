@@ -65,7 +65,7 @@ _TIME_ZONE = text("SELECT time_zone FROM accounts_api.account WHERE id = :accoun
 _FACTS = text("""
     SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
     SELECT a.time_zone, a.disabled AS account_disabled, a.version AS account_version, r.*, f.*
-    FROM accounts_api.account a CROSS JOIN LATERAL controls_api.rules(a.organization_id, a.id, :symbol) r
+    FROM accounts_api.account a CROSS JOIN LATERAL controls.rules(a.organization_id, a.id, :symbol) r
     CROSS JOIN LATERAL intents_api.order_facts(a.id, :symbol, :side, :intent_id, :at, :price_max_age, true) f
     WHERE a.id = :account_id
 """).bindparams(bindparam("intent_id", type_=Uuid), bindparam("at", type_=DateTime(timezone=True)))

@@ -130,7 +130,8 @@ _WAITING_FOR = text(f"""
     SELECT i.id AS intent_id, i.status, i.reason_code, i.outcome {_CONCERNED}
     UNION
     SELECT id, status, reason_code, outcome FROM intents.intent
-    WHERE account_id = :account_id AND id = ANY(:intents) AND status NOT IN ({TERMINAL_SQL})
+    WHERE cardinality(:intents) > 0 AND account_id = :account_id AND id = ANY(:intents)
+      AND status NOT IN ({TERMINAL_SQL})
     ORDER BY intent_id LIMIT :most
 """).bindparams(bindparam("intents", type_=ARRAY(Uuid)))  # noqa: S608 - only our own words
 _PRUNE = text("""
