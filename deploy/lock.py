@@ -33,6 +33,7 @@ def group(name: str) -> set[str]:
 
 def lock(target: str, *wanted: set[str], constraint: str | None = None) -> None:
     command = ["uv", "pip", "compile", "--universal", "--generate-hashes", "--quiet", "--python-version", "3.11"]
+    command += ["--no-strip-extras"]  # pip takes `a[b]` for unpinned where only `a` is
     command += ["--no-annotate", "--no-header", "--output-file", str(ROOT / target), *sys.argv[1:], "-"]
     command += ["--constraint", str(ROOT / constraint)] if constraint else []
     subprocess.run(command, input="\n".join(sorted(set().union(*wanted))), text=True, check=True)
