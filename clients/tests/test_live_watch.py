@@ -4,7 +4,9 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 from cutting_proxy import CuttingProxy
@@ -17,17 +19,23 @@ from tip_testing.waiting import eventually
 WAIT = ("--wait", "--timeout", "90")
 HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
 
-Watch = Callable[..., subprocess.Popen[str]]
+Piped = Callable[..., AbstractContextManager[subprocess.Popen[str]]]
 
 
 @pytest.fixture
-def watch(tip: TipCaller) -> Watch:
-    """`tip watch` in a process of its own, in a pipe."""
+def piped(tip: TipCaller) -> Piped:
+    """`tip` in a process of its own, in a pipe."""
     environment = {name: value for name, value in tip.environment.items() if value is not None}
 
-    def start(*words: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "tip.cli", "watch", *words]
-        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    @contextmanager
+    def start(*words: str) -> Iterator[subprocess.Popen[str]]:
+        command = [sys.executable, "-m", "tip.cli", *words]
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                yield process
+            except BaseException:
+                process.kill()
+                raise
 
     return start
 
@@ -69,10 +77,10 @@ def test_a_lost_connection_is_made_anew_and_seen_while_it_is_lost(
             assert screen.end() == 0
 
 
-def test_a_pipe_gets_an_event_a_line_and_goes_on_after_a_position(watch: Watch, tip: TipCaller, symbol: str) -> None:
+def test_a_pipe_gets_an_event_a_line_and_goes_on_after_a_position(piped: Piped, tip: TipCaller, symbol: str) -> None:
     made = tip.json("buy", symbol, "1", *WAIT)["intent_id"]
 
-    with watch("--after", "0") as watching:
+    with piped("watch", "--after", "0") as watching:
         assert watching.stdout is not None
         seen = [json.loads(next(watching.stdout))]
         while seen[-1]["event"] != "BROKER_TRADE":
@@ -84,16 +92,32 @@ def test_a_pipe_gets_an_event_a_line_and_goes_on_after_a_position(watch: Watch, 
     assert action["intent_id"] == made
 
     after = "{sequence}@{epoch}".format(**action["position"])
-    with watch("--json", "--symbol", symbol.lower(), "--after", after) as watching:
+    with piped("watch", "--json", "--symbol", symbol.lower(), "--after", after) as watching:
         assert watching.stdout is not None
         assert json.loads(next(watching.stdout)) == following
         watching.send_signal(signal.SIGINT)
 
 
-def test_a_watch_ends_when_nobody_reads(watch: Watch, tip: TipCaller, symbol: str) -> None:
+@pytest.mark.parametrize("words", ["watch --after 0", "watch --json --after 0", "orders --follow"])
+def test_what_is_followed_ends_with_its_reader_also_when_nothing_happens(
+    piped: Piped, words: str, tip: TipCaller, symbol: str
+) -> None:
     tip.done("buy", symbol, "1", *WAIT)
 
-    with watch("--after", "0") as watching:
+    with piped(*words.split()) as following:
+        assert following.stdout is not None
+        next(following.stdout)
+        time.sleep(3)  # all there is was written
+        following.stdout.close()
+        eventually(lambda: following.poll() is not None)
+
+    assert following.returncode == 0
+
+
+def test_a_watch_ends_when_nobody_reads(piped: Piped, tip: TipCaller, symbol: str) -> None:
+    tip.done("buy", symbol, "1", *WAIT)
+
+    with piped("watch", "--after", "0") as watching:
         assert watching.stdout is not None
         next(watching.stdout)
         watching.stdout.close()

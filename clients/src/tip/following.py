@@ -1,9 +1,15 @@
-"""What a command prints as it happens, until Ctrl-C."""
+"""What a command prints as it happens, until Ctrl-C or until nobody reads it."""
 
-from contextlib import suppress
+import select
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from tip.order_text import event_line
+from tip.output import write_to_nobody
 from tip.plain import json_of
 from tip.session import Session
 
@@ -11,9 +17,40 @@ if TYPE_CHECKING:
     from tip_client import Event
 
 
-def until_interrupted() -> suppress:
-    """Ctrl-C is how following ends: it is done, not a failure."""
-    return suppress(KeyboardInterrupt)
+@contextmanager
+def until_interrupted() -> Iterator[None]:
+    """Ctrl-C is how following ends: it is done, not a failure. So is a reader that goes, as in `tip watch | head`."""
+    is_over, turn = threading.Event(), threading.Lock()
+
+    def interrupt() -> None:
+        with turn:
+            if not is_over.is_set():
+                write_to_nobody()
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    with suppress(KeyboardInterrupt):
+        _once_nobody_reads(interrupt)
+        try:
+            yield
+        finally:
+            with turn:
+                is_over.set()
+
+
+def _once_nobody_reads(then: Callable[[], None]) -> None:
+    """Also while nothing is written: otherwise it would end with the next event, and perhaps there is none."""
+    try:
+        reader = select.poll()
+        reader.register(sys.stdout.fileno(), 0)  # errors alone, and a pipe without a reader is one
+    except (AttributeError, OSError):
+        return  # there is no standard output, or it is not a file
+
+    def wait() -> None:
+        [(_, found)] = reader.poll()
+        if not found & select.POLLNVAL:  # macOS says so of terminals: it cannot wait for them
+            then()
+
+    threading.Thread(target=wait, name="reader", daemon=True).start()
 
 
 def show_event(session: Session, event: "Event") -> None:
@@ -34,6 +71,8 @@ def event_document(event: "Event") -> dict[str, object]:
 def follow_orders(session: Session, after: int | None, symbol: str | None) -> None:
     import tip_client as tip
 
+    if session.out.is_closed:
+        return
     kinds = (tip.ActionAppended, tip.OrderUpdate, tip.Refusal)
     with until_interrupted(), session.account_client.events(after=after, types=kinds) as events:
         for event in events:
