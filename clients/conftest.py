@@ -6,10 +6,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tip_testing.kept import kept
 from tip_testing.ports import reserved_port
 from tip_testing.servers_plugin import new_directory
 
@@ -23,8 +25,13 @@ LOGINS = {"LOGIN_RATE_LIMIT_PER_MINUTE": "100000", "USER_TOKEN_LIFETIME_SECONDS"
 """So short that a stream outlives tokens within a test; the demo data's own are long."""
 
 
-@pytest.fixture(scope="session")
-def whole_platform() -> Iterator[Platform]:
+@pytest.fixture(scope="module")
+def whole_platform(pytestconfig: pytest.Config) -> Platform:
+    return kept(pytestconfig, _platform)
+
+
+@contextmanager
+def _platform() -> Iterator[Platform]:
     if described := os.environ.get("TIP_LOCAL_JSON"):
         yield Platform(json.loads(Path(described).read_text()), Path(described).parent)
         return

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import grpc
 import pytest
 import requests
 
+from tip_testing.kept import kept
 from tip_testing.ports import reserved_port
 from tip_testing.servers_plugin import new_directory
 
@@ -124,8 +126,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None
 
 
-@pytest.fixture(scope="session")
-def stack() -> Iterator[Stack]:
+@pytest.fixture(scope="module")
+def stack(pytestconfig: pytest.Config) -> Stack:
+    return kept(pytestconfig, _stack)
+
+
+@contextmanager
+def _stack() -> Iterator[Stack]:
     if described := os.environ.get("TIP_LOCAL_JSON"):
         yield described_stack(Path(described))
         return

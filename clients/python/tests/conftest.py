@@ -9,7 +9,7 @@ from sdk_platform import Platform
 import tip_client as tip
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def platform(whole_platform: Platform) -> Platform:
     return whole_platform
 

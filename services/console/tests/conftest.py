@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from platform_start import environment, run_script, started
 
 from console.store import Sessions
 from tip_testing.console_platform import ConsolePlatform
+from tip_testing.kept import kept
 from tip_testing.servers_plugin import new_directory
 
 MEMBERS = {"trader": ("acme", "member"), "reader": ("acme", "read_only"), "stranger": ("globex", "admin")}
@@ -66,8 +68,13 @@ class Stack(ConsolePlatform):
         return run_script(script, {**os.environ, "TIP_HOME": str(self.home)}).strip()
 
 
-@pytest.fixture(scope="session")
-def stack() -> Iterator[Stack]:
+@pytest.fixture(scope="module")
+def stack(pytestconfig: pytest.Config) -> Stack:
+    return kept(pytestconfig, _stack)
+
+
+@contextmanager
+def _stack() -> Iterator[Stack]:
     """The one of TIP_LOCAL_JSON, which runs on this machine, or one that is started for the tests."""
     if described := os.environ.get("TIP_LOCAL_JSON"):
         yield _with_people(Path(described).parent, {**os.environ, "TIP_HOME": str(Path(described).parent)})
@@ -97,7 +104,7 @@ def _members() -> dict[str, dict[str, str]]:
     }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def signed_in(stack: Stack) -> Callable[[str], Visitor]:
     """Somebody who has signed in, by the name of the login."""
 
