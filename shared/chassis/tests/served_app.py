@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from chassis import http_connection, http_rules, presence
+from chassis import gunicorn_worker, http_connection, http_rules, presence
 from chassis.asgi import Bridge
 from chassis.callers import Callers, CredentialCheck, credential_check, leaves_room
 from chassis.cors import Cors
@@ -44,6 +44,7 @@ def create_app() -> Callable[..., Iterable[bytes]]:
     http_rules.HEADERS_S = float(os.environ.get("TEST_HEADERS_S", http_rules.HEADERS_S))
     http_rules.BODY_S = float(os.environ.get("TEST_BODY_S", http_rules.BODY_S))
     http_connection.LINGER_S = float(os.environ.get("TEST_LINGER_S", http_connection.LINGER_S))
+    gunicorn_worker.QUIET_POLLS = int(os.environ.get("TEST_QUIET_POLLS", gunicorn_worker.QUIET_POLLS))
     if "TEST_SEND_BUFFER" in os.environ:
         _shrink_send_buffers(int(os.environ["TEST_SEND_BUFFER"]))
 

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -236,3 +237,32 @@ def test_slow_and_idle_callers_hold_no_thread() -> None:
             assert not select.select(slow, [], [], 0)[0], "none of them has been answered or ended"
     finally:
         server.end()
+
+
+def test_the_last_answer_on_each_connection_of_a_worker_that_is_replaced_says_so() -> None:
+    """A worker is replaced after so many requests. Who honours `Connection: close` loses no request to that."""
+    patience = "100"  # a caller that waits for a processor is not idle
+    server = Server("--max-requests", "40", "--max-requests-jitter", "0", TEST_QUIET_POLLS=patience)
+    try:
+        server.open().close()
+        with ThreadPoolExecutor(4) as pool:
+            callers = [pool.submit(_ask_until_answered_by, server, 3) for _ in range(4)]
+        assert [caller.result() for caller in callers] == [3] * 4
+    finally:
+        server.end()
+
+
+def _ask_until_answered_by(server: Server, workers: int) -> int:
+    """By how many workers the requests were answered: each on the connection of the one before, unless that ended."""
+    seen: set[bytes] = set()
+    with ExitStack() as held:
+        connection = None
+        while len(seen) < workers:
+            connection = connection or held.enter_context(server.open())
+            connection.sendall(b"GET /worker HTTP/1.1\r\nHost: tip\r\n\r\n")
+            answer = raw_http.read_answer(connection)
+            assert answer is not None and answer.status == 200
+            seen.add(answer.body)
+            if answer.headers.get("connection") == "close":
+                connection = None
+    return len(seen)

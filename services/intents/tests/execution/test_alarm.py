@@ -22,17 +22,17 @@ def seconds_of_waiting(alarm: Alarm, at_most: float) -> float:
 def test_what_was_set_before_the_wait_is_not_missed(alarm: Alarm) -> None:
     alarm.set()
 
-    assert seconds_of_waiting(alarm, 5.0) < 1.0
+    assert seconds_of_waiting(alarm, 30.0) < 10.0
 
 
 def test_the_earliest_moment_counts(alarm: Alarm) -> None:
-    alarm.set(0.3)
+    alarm.set(30.0)
     alarm.set(60.0)
-    assert 0.2 < alarm.seconds <= 0.3
+    assert 20.0 < alarm.seconds <= 30.0
 
-    alarm.set(0.1)
+    alarm.set(10.0)
 
-    assert alarm.seconds <= 0.1
+    assert alarm.seconds <= 10.0
 
 
 def test_an_earlier_moment_ends_a_wait(alarm: Alarm) -> None:
@@ -58,7 +58,7 @@ def test_it_rings_until_it_is_cleared(alarm: Alarm) -> None:
 
 
 def test_a_wait_that_ends_before_it_rings_leaves_it_set(alarm: Alarm) -> None:
-    alarm.set(0.2)
+    alarm.set(2.0)
 
     assert not alarm.wait(0.01)
-    assert alarm.wait(5.0)
+    assert alarm.wait(10.0)

@@ -13,7 +13,7 @@ from chassis.fair_queue import SWITCH_S
 from chassis.http_connection import Connection
 
 _SHUTDOWN_POLL_S = 0.05
-_QUIET_POLLS = 10  # after its last request a stopping worker waits so many polls for one more on an open connection
+QUIET_POLLS = 10  # after its last request a stopping worker waits so many polls for one more on an open connection
 
 
 class Worker(ASGIWorker):  # type: ignore[misc]
@@ -70,6 +70,6 @@ class Worker(ASGIWorker):  # type: ignore[misc]
         loop = asyncio.get_running_loop()
         await self._stop_accepting(loop)
         ends, quiet_polls = loop.time() + self.cfg.graceful_timeout - 1, 0
-        while self.nr_conns and not self._quick_shutdown and quiet_polls < _QUIET_POLLS and loop.time() < ends:
+        while self.nr_conns and not self._quick_shutdown and quiet_polls < QUIET_POLLS and loop.time() < ends:
             await asyncio.sleep(_SHUTDOWN_POLL_S)
             quiet_polls = 0 if self.asgi.in_flight or self.unsent else quiet_polls + 1
