@@ -36,16 +36,29 @@ async def _drive(base: str, messages: Sequence[bytes], connections: int, seconds
 
 
 async def _call(base: str, messages: Sequence[bytes], until: float, status: int) -> int:
-    address = urlsplit(base)
-    reader, writer = await asyncio.open_connection(address.hostname, address.port)
     answered = 0
     while time.monotonic() < until:
+        answered += await _connection(base, messages, until, status)
+    return answered
+
+
+async def _connection(base: str, messages: Sequence[bytes], until: float, status: int) -> int:
+    """Until the time is up, or an answer says that it is the connection's last: a web process is replaced after so many
+    requests."""
+    address = urlsplit(base)
+    reader, writer = await asyncio.open_connection(address.hostname, address.port)
+    answered, is_open = 0, True
+    while is_open and time.monotonic() < until:
         writer.write(random.choice(messages))
-        head = await reader.readuntil(b"\r\n\r\n")
-        length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
-        body = await reader.readexactly(length)
+        head = (await reader.readuntil(b"\r\n\r\n")).lower()
+        body = await reader.readexactly(int(_header(head, b"content-length")))
         if int(head.split(b" ", 2)[1]) != status:
             raise SystemExit(f"bench: {head.decode()}{body.decode()}")
         answered += 1
+        is_open = _header(head, b"connection") != b"close"
     writer.close()
     return answered
+
+
+def _header(head: bytes, name: bytes) -> bytes:
+    return head.partition(b"\r\n%b:" % name)[2].partition(b"\r\n")[0].strip()
