@@ -8,7 +8,7 @@
 set -euo pipefail
 PROJECT=${COMPOSE_PROJECT_NAME:-$(basename "$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)")}
 GRACE_SECONDS=10
-READY_SECONDS=120
+READY_SECONDS=300
 KILLED=137
 
 ready() { docker exec "$1" python -IS /opt/tip/containers/health.py >/dev/null 2>&1; }
