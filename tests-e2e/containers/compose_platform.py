@@ -7,6 +7,7 @@ already; TIP_REUSE_CONTAINERS=1 leaves the platform running and finds it again, 
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -117,6 +119,11 @@ class Platform(DockerCompose):
             settings = dict(line.split("=", 1) for line in container.attrs["Config"]["Env"])
             return Glewlwyd(f"http://127.0.0.1:{port}", settings["GLEWLWYD_API_KEY"])
         return None
+
+    def warnings(self, service: str) -> list[str]:
+        """What the service's containers have logged as a warning or worse."""
+        lines = chain.from_iterable(container.logs().decode().splitlines() for container in self.docker(service))
+        return [line for line in lines if re.search('"level": ?"(warning|error|critical)"', line)]
 
     def run_in(self, service: str, *command: str) -> tuple[int, str]:
         """Run a command in the service's first container, in the environment of its own process."""

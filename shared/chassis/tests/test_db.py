@@ -97,6 +97,19 @@ def test_a_read_whose_connection_ends_before_its_statement_is_an_outage_and_the_
         assert tx.execute(BACKEND).scalar_one() not in ended
 
 
+def test_the_log_says_why_the_database_was_unavailable(engine: Engine) -> None:
+    nowhere = db.engine("postgresql://tip@127.0.0.1:1/tip", pool_size=1, name="test_db")
+
+    with pytest.raises(OperationalError) as too_slow, engine.begin() as tx:
+        tx.execute(text("SET LOCAL statement_timeout = 1; SELECT pg_sleep(10)"))
+    with pytest.raises(OperationalError) as unreachable, nowhere.begin() as tx:
+        tx.execute(BACKEND)
+
+    assert db.is_unavailable(too_slow.value) and db.is_unavailable(unreachable.value)
+    assert db.log_fields(too_slow.value)["sqlstate"] == "57014"
+    assert db.log_fields(unreachable.value) == {"error": "OperationalError", "sqlstate": None}
+
+
 def test_a_connection_on_which_something_unsolicited_waits_is_kept(platform: Platform) -> None:
     """A notification stands for all that Postgres sends unasked, such as a setting that has changed."""
     with closing(psycopg2.connect(platform.admin_url)) as connection, platform.admin() as admin:

@@ -146,15 +146,24 @@ def is_unavailable(error: BaseException) -> bool:
         return True
     if not isinstance(error, DBAPIError):
         return False
-    state = getattr(error.orig, "pgcode", None)
+    state = _sqlstate(error)
     if state is None:
         return error.connection_invalidated or isinstance(error, OperationalError)
-    return bool(state.startswith(_PASSING))
+    return state.startswith(_PASSING)
 
 
 def is_lock_timeout(error: BaseException) -> bool:
     """Whether another transaction held a lock for longer than this one was allowed to wait."""
-    return isinstance(error, DBAPIError) and getattr(error.orig, "pgcode", None) == "55P03"
+    return _sqlstate(error) == "55P03"
+
+
+def log_fields(error: BaseException) -> dict[str, str | None]:
+    """What a log line says of an unavailable database: no SQLSTATE where no connection was had, or it was lost."""
+    return {"error": type(error).__name__, "sqlstate": _sqlstate(error)}
+
+
+def _sqlstate(error: BaseException) -> str | None:
+    return getattr(error.orig, "pgcode", None) if isinstance(error, DBAPIError) else None
 
 
 def was_committing(error: BaseException) -> bool:

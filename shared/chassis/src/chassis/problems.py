@@ -151,7 +151,7 @@ def answer(
 
 def log_fault(error: Exception, problem: Problem, path: str) -> None:
     if db.is_unavailable(error):
-        log.warning("database_unavailable", error=type(error).__name__)
+        log.warning("database_unavailable", **db.log_fields(error))
     elif problem.status == 500:
         log.error("unexpected_error", exc_info=error, path=path)
 

@@ -63,7 +63,7 @@ def refusal(error: Exception) -> Refusal:
         reason = problems.code_of(type(error))
         return Refusal(rpc_code, status, code, reason, str(error), _HEADERS.get(status, {}))
     if db.is_unavailable(error):
-        log.warning("database_unavailable", error=type(error).__name__)
+        log.warning("database_unavailable", **db.log_fields(error))
         error = problems.unavailable("The log cannot be read at the moment. Try again.")
     if not isinstance(error, problems.Problem):
         log.error("unexpected_error", exc_info=error)

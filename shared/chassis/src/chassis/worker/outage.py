@@ -21,7 +21,7 @@ def unless_unavailable(worker: str, step: Callable[[], T], otherwise: Otherwise)
     except SQLAlchemyError as error:
         if not db.is_unavailable(error):
             raise
-        log.warning("database_unavailable", worker=worker, error=type(error).__name__)
+        log.warning("database_unavailable", worker=worker, **db.log_fields(error))
         return otherwise
 
 
@@ -33,5 +33,5 @@ def outage_as(domain_error: type[Exception]) -> Iterator[None]:
     except SQLAlchemyError as error:
         if not db.is_unavailable(error):
             raise
-        log.warning("database_unavailable", raised=domain_error.__name__, error=type(error).__name__)
+        log.warning("database_unavailable", raised=domain_error.__name__, **db.log_fields(error))
         raise domain_error from error
