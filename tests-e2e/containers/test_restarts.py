@@ -249,7 +249,9 @@ def test_all_processes_together_end_by_themselves(stack: Any, containers: Any) -
     left_out = ONE_SHOTS | NOT_OURS - {"ingress"}
     service = "com.docker.compose.service"
     stopped = [container for container in containers.docker() if container.labels[service] not in left_out]
-    with Subscriber(stack, stack.account("acme")) as subscriber:
+    account = stack.account("acme")
+    stack.key("acme")("POST", f"/v1/accounts/{account}/intents", create())
+    with Subscriber(stack, account) as subscriber:
         eventually(lambda: subscriber.sequences)
         with ThreadPoolExecutor(len(stopped)) as pool:
             results = list(pool.map(stop, stopped))
