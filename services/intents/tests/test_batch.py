@@ -12,7 +12,7 @@ from werkzeug.test import TestResponse
 
 from intents import model, usecases
 from intents.usecases import PendingSubmit, Policy
-from intents.usecases.submit import MOST_REST_S, REST_FACTOR
+from intents.usecases.rests import MOST_REST_S, REST_FACTOR
 from tip_testing.commands import cancel, create, limit, replace
 from tip_testing.identity_fixtures import Organization
 

@@ -5,11 +5,8 @@ in one transaction, or none. COALESCED: those of many callers in one write that 
 is deferred to its own thread.
 """
 
-import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Self
 
 from prometheus_client import Counter
 from sqlalchemy import exc
@@ -25,34 +22,11 @@ from intents.usecases.decision_log import log_decisions
 from intents.usecases.deps import Deps
 from intents.usecases.outcomes import Outcome, PendingSubmit, Policy, Result, SiblingRefused
 from intents.usecases.prices import PriceWait
+from intents.usecases.rests import MOST_REST_S, NO_RESTS, Rests
 
 ATTEMPTS = 5  # how often another request may be faster with the same idempotency key
 OWN_LOCK_WAIT_S = 1.0
-REST_FACTOR, LONGEST_REST_S, MOST_REST_S = 4.0, 0.1, 4.0
-RESTS_END_S = 5.5  # after it began: a stopping web worker waits seven seconds, and an ingress fifteen from the arrival
 OVERLOADED = Counter("tip_overloaded_total", "Commands refused because others wait too long, by whose.", ["backlog"])
-
-
-@dataclass(frozen=True)
-class _Rests:
-    """Between commands that are written one by one: time that the request has beyond its own.
-
-    What an order costs behind this process comes right after it: without rests a hundred would fill every processor.
-    """
-
-    longest_s: float
-    until: float = math.inf
-
-    @classmethod
-    def among(cls, commands: int) -> Self:
-        """As long after the last of them as after the first."""
-        return cls(min(LONGEST_REST_S, MOST_REST_S / commands), time.monotonic() + RESTS_END_S)
-
-    def after(self, took_s: float) -> None:
-        time.sleep(max(0.0, min(REST_FACTOR * took_s, self.longest_s, self.until - time.monotonic())))
-
-
-NO_RESTS = _Rests(0.0)
 
 
 def submit(
@@ -74,7 +48,7 @@ def submit(
         outcomes = _atomic(deps, pending, deadline)
     elif leaves_room:
         later = deadline._replace(at=deadline.at + MOST_REST_S)
-        outcomes = _each(deps, pending, later, _Rests.among(len(pending)))
+        outcomes = _each(deps, pending, later, Rests.among(len(pending)))
     else:
         outcomes = _each(deps, pending, deadline, NO_RESTS)
     for outcome in outcomes:
@@ -102,7 +76,7 @@ def load_facts_many(deps: Deps, queries: Sequence[FactsQuery]) -> list[store.Loa
     return store.load_facts_many(deps.connections.autocommit(), queries)
 
 
-def _each(deps: Deps, pending: Sequence[PendingSubmit], deadline: Deadline, rests: _Rests) -> list[Outcome]:
+def _each(deps: Deps, pending: Sequence[PendingSubmit], deadline: Deadline, rests: Rests) -> list[Outcome]:
     """After an outage the rest is not tried: each would wait for it again, and be done when nobody waits any more."""
     outcomes: list[Outcome] = []
     prices = PriceWait.of(deps, [item.submission for item in pending], deadline)
