@@ -8,9 +8,10 @@ from typing import Any
 from uuid import uuid4
 
 from intents.execution import recorder, store
+from intents.execution.account_reading import READ_TIMES, read_account
 from intents.execution.model.inputs import BrokerReport
 from intents.execution.model.known_orders import Holdings, KnownOpenOrder, ReadingStart
-from intents.execution.reconciliation import READ_TIMES, AccountReconciliation, read_account
+from intents.execution.reconciliation import AccountReconciliation
 from tip_brokers import Balance, Order, OrderStatus, Position
 from tip_testing.commands import create
 

@@ -41,10 +41,10 @@ def reconcile(desk: Any) -> Any:
         made.on_refused = lambda account_id, pair: report_refused(deps.outbox, account_id, pair)
         made.on_tested = lambda account_id, tested, outcome: report_tested(deps.outbox, account_id, tested, outcome)
         made.__post_init__()
-        made._tests = replace(made._tests, broker_of=tester._broker)
+        made._tests = replace(made._tests, broker_of=tester._comparison.broker_of)
         account = WatchedAccount(desk.account_id, desk.organization.id, "paper", "paper", False, False)
         pause = made._tests.run(account)
-        list(made._found(Watch(account)))
+        list(made._comparison.differences(Watch(account), None))
         assert (pause > 0) == (tested_at is not None)
 
     return run

@@ -16,10 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from intents.execution import recorder, store
+from intents.execution.account_reading import read_account
 from intents.execution.model.commands import LeasedCommand
 from intents.execution.model.inputs import BrokerReport, DispatchResult
 from intents.execution.model.verdicts import OrderFound
-from intents.execution.reconciliation import AccountReconciliation, read_account
+from intents.execution.reconciliation import AccountReconciliation
 from tip_brokers import ENDED, Balance, ClientIds, Execution, Order, OrderStatus, Position
 from tip_testing.commands import create
 

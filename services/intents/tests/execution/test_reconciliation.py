@@ -175,7 +175,8 @@ def test_orders_made_since_a_restore_that_are_too_many_for_one_listing_are_adopt
 
     rounds = 0
     while desk.rows("broker_account")[0]["epoch"] != restored.epoch:
-        reconciler._catch_up(watch, reconciliation.AccountReconciliation(desk.account_id, Busy(made), []), [], restored)
+        account = reconciliation.AccountReconciliation(desk.account_id, Busy(made), [])
+        reconciler._comparison._catch_up(watch, account, [], restored)
         rounds += 1
 
     assert rounds == 4

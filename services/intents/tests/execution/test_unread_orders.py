@@ -10,10 +10,11 @@ from uuid import uuid4
 import pytest
 
 from intents.execution import recorder, store
+from intents.execution.account_reading import read_account
 from intents.execution.model.inputs import BrokerReport
 from intents.execution.model.known_orders import Holdings, KnownOpenOrder, ReadingStart
 from intents.execution.order_queries import OrderQueries
-from intents.execution.reconciliation import MOST_BROKEN, AccountReconciliation, read_account
+from intents.execution.reconciliation import MOST_BROKEN, AccountReconciliation
 from tip_brokers import ClientIds, CredentialRefused, Order, OrderStatus, OutcomeUnknown, Refused
 from tip_brokers.protocol import BROKEN_ANSWER
 from tip_testing.commands import create

@@ -2,10 +2,9 @@
 
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import timedelta
 from functools import partial
 from uuid import UUID, uuid4
 
@@ -14,22 +13,18 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import db, logs
 from chassis.worker.outage import unless_unavailable
-from intents.execution import reconciliation, recorder, store, streams
+from intents.execution import store, streams
 from intents.execution.account_reads import ENROLL_SECONDS, AccountReads
+from intents.execution.comparison import Comparison
 from intents.execution.credential_tests import CredentialTests, ReportOutcome
 from intents.execution.credentials import CredentialInvalid, CredentialPending, Credentials, KeyPair, NoCredential
-from intents.execution.former_accounts import FormerAccounts
 from intents.execution.metrics import RECONCILIATIONS
-from intents.execution.model.inputs import BrokerReport, OutOfReach
-from intents.execution.model.known_orders import KnownOpenOrder, ReadingStart, RestoredEpoch, WatchedAccount
+from intents.execution.model.known_orders import RestoredEpoch, WatchedAccount
 from intents.execution.model.read_schedule import ReadSchedule
-from intents.execution.order_queries import LOST
-from intents.execution.quotes import read_quotes
-from intents.execution.reconciliation import AccountReconciliation
 from intents.execution.recorder import Recorder
 from intents.execution.streams import NO_KEYS
 from intents.execution.watches import NEVER, Watch, by_lane, may_take, share_streams
-from tip_brokers import Broker, BrokerError, Brokers, CredentialRefused, RateLimited
+from tip_brokers import BrokerError, Brokers, RateLimited
 
 log = logs.get(__name__)
 
@@ -39,7 +34,6 @@ REST_SECONDS, REST_TURN_SECONDS = 5.0, 0.25  # between two renewals while there 
 CALM_SECONDS, SOON_SECONDS = 0.05, 0.01  # until the next check of which accounts are due
 RECONCILE_THREADS = 8  # for each broker and environment, of which no organization takes all: see `fair_share`
 MOST_THREADS = 128  # of all of them together
-FORGOTTEN = timedelta(days=30)  # how far back orders are adopted of an account of which a restored log knows nothing
 
 
 @dataclass
@@ -68,7 +62,11 @@ class Reconciler:
 
     def __post_init__(self) -> None:
         self._reads = AccountReads(self.engine, self._token, self.schedule)
-        self._tests = CredentialTests(self.credentials, self._broker, self.on_accepted, self.on_refused, self.on_tested)
+        self._comparison = Comparison(
+            self.engine, self.brokers, self.credentials, self.recorder, self._reads, self.quote_seconds, self.on_refused
+        )
+        broker_of = self._comparison.broker_of
+        self._tests = CredentialTests(self.credentials, broker_of, self.on_accepted, self.on_refused, self.on_tested)
 
     def wake(self) -> None:
         """Claim what is due at once."""
@@ -156,18 +154,8 @@ class Reconciler:
         can = self.brokers.capabilities(watch.account.broker)
         return can is not None and can.streams
 
-    def _quotes(self, watch: Watch) -> bool:
-        can = self.brokers.capabilities(watch.account.broker)
-        return can is not None and can.quotes
-
-    def _pair(self, account: WatchedAccount) -> KeyPair:
-        return self.credentials.pair(account.account_id, account.broker)
-
-    def _broker(self, account: WatchedAccount, pair: KeyPair) -> Broker:
-        return self.brokers.account(account.broker, account.environment, pair.secret)
-
     def _listen(self, watch: Watch, stop: threading.Event) -> None:
-        streams.listen(watch, stop, self._pair, self._broker, self.recorder.put)
+        streams.listen(watch, stop, self._comparison.pair_of, self._comparison.broker_of, self.recorder.put)
 
     def _reconcile_due(self, pool: ThreadPoolExecutor) -> bool:
         """The most overdue first, as far as threads are free for their organizations; whether somebody has to wait."""
@@ -204,7 +192,7 @@ class Reconciler:
 
     def _record_differences(self, watch: Watch) -> None:
         found = []
-        for report in self._found(watch):  # also if it fails in the end
+        for report in self._comparison.differences(watch, self._restored):  # also if it fails in the end
             self.recorder.put(report)
             found.append(report.order.broker_order_id)
         watch.end_comparison(self.every_seconds, found)
@@ -234,94 +222,3 @@ class Reconciler:
                 self._reads.release(watch.account.account_id)
         finally:
             watch.is_busy = False
-
-    def _found(self, watch: Watch) -> Iterator[BrokerReport]:
-        """What is new of every order, each in the account at the broker where it was sent: none hides another's."""
-        with db.reading(self.engine) as tx:
-            start = store.begin_reading(tx, watch.account.account_id)
-        watch.queries.forget_all_but(start.orders)
-        rest, failures, is_opened, was_read = start.orders, list[BrokerError](), True, False
-        try:
-            account, opened = self._opened(watch, start)
-        except (NoCredential, CredentialInvalid):
-            if not start.orders:
-                raise
-            is_opened = False
-        else:
-            rest = [known for known in start.orders if known not in account.known]
-            was_read, failures = yield from self._in_current_account(watch, account, start, opened)
-        former = FormerAccounts(self.credentials, self._broker, self.on_refused, self.recorder.put, is_opened)
-        yield from former.differences(watch, [known for known in rest if not known.in_flight])
-        self._report_lost(watch, start.orders if was_read else rest)
-        if failures:
-            raise next((failure for failure in failures if isinstance(failure, RateLimited)), failures[0])
-
-    def _report_lost(self, watch: Watch, orders: Iterable[KnownOpenOrder]) -> None:
-        """Not while the broker could not be queried about them."""
-        lost = set(watch.queries.lost())
-        for known in orders:
-            if known.client_order_id in lost and not known.needs_operator:
-                self.recorder.put(OutOfReach(watch.account.account_id, known.client_order_id, LOST))
-                lost.remove(known.client_order_id)
-
-    def _opened(self, watch: Watch, start: ReadingStart) -> tuple[AccountReconciliation, tuple[KeyPair, str]]:
-        """The account at the broker that the account's credential opens."""
-        account_id, pair = watch.account.account_id, self._pair(watch.account)
-        broker = self._broker(watch.account, pair)
-        try:
-            opened = self.credentials.broker_account(account_id, pair, broker)
-        except CredentialRefused:
-            self.on_refused(account_id, pair)
-            raise
-        watch.end_stream_of_other(pair.reference)
-        here = [known for known in start.orders if known.broker_account in (None, opened)]
-        return AccountReconciliation(account_id, broker, here, watch.queries), (pair, opened)
-
-    def _in_current_account(
-        self, watch: Watch, account: AccountReconciliation, start: ReadingStart, opened: tuple[KeyPair, str]
-    ) -> Generator[BrokerReport, None, tuple[bool, list[BrokerError]]]:
-        """What is new there; in the end, whether its orders were read, and what kept the rest from being read."""
-        pair, broker_account = opened
-        found, was_read = list[BrokerReport](), False
-        try:
-            found, was_read = self._read(watch, account, start, (pair.reference, broker_account)), True
-            if watch.account.is_restored and self._restored and not account.failures:
-                self._catch_up(watch, account, found, self._restored)
-                found = []
-        except BrokerError as error:
-            account.failures.append(error)
-        yield from found
-        if any(isinstance(failure, CredentialRefused) for failure in account.failures):
-            self.on_refused(account.account_id, pair)
-        return was_read, account.failures
-
-    def _read(
-        self, watch: Watch, account: AccountReconciliation, start: ReadingStart, opened: tuple[str, str]
-    ) -> list[BrokerReport]:
-        """The differences to record. What the account holds is saved: of which it is, and with which credential."""
-        if self._quotes(watch):
-            read_quotes(self.engine, watch.account, account.broker, self.quote_seconds)
-        differences, holdings = reconciliation.read_account(account, start)
-        sequence = self._reads.save(account.account_id, *opened, holdings) if holdings else None
-        if sequence is not None:
-            self.recorder.publish_head(account.account_id, sequence)
-        return differences
-
-    def _catch_up(
-        self, watch: Watch, account: AccountReconciliation, found: Sequence[BrokerReport], restored: RestoredEpoch
-    ) -> None:
-        """After a restore: also what happened at the broker since the moment to which the log was restored."""
-        with db.reading(self.engine) as tx:
-            remembered = store.last_logged_before(tx, account.account_id, restored.started_at)
-        since = watch.adopted_until.get(restored.epoch) or remembered or restored.started_at - FORGOTTEN
-        made, reached = account.orders_since(since)
-        recorded = recorder.record(self.recorder.connections, [*found, *made])
-        recorder.announce(recorded, len(found) + len(made))
-        if reached:
-            watch.adopted_until[restored.epoch] = reached
-        else:
-            with self.engine.begin() as tx:
-                store.mark_caught_up(tx, account.account_id, restored.epoch)
-            log.info("account_caught_up", account_id=str(account.account_id), orders=len(made))
-        for account_id, sequence in recorded.heads.items():
-            self.recorder.publish_head(account_id, sequence)

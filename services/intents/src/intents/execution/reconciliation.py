@@ -12,7 +12,7 @@ from uuid import UUID
 
 from chassis import logs
 from intents.execution.model.inputs import BrokerReport
-from intents.execution.model.known_orders import Holdings, KnownOpenOrder, ReadingStart
+from intents.execution.model.known_orders import KnownOpenOrder
 from intents.execution.model.locked_intent import MISSING
 from intents.execution.order_queries import OrderQueries
 from tip_brokers import (
@@ -39,7 +39,6 @@ CLOCKS_DIFFER = timedelta(minutes=1)
 MOST_BROKEN = 3  # answers in a row; then it may be the broker, and the next reading goes on with the others
 _OF_THE_ACCOUNT = (NotSent, CredentialRefused)  # a rate limit, for example: then nothing else of it is queried either
 _UNREADABLE_LISTINGS = {BROKEN_ANSWER, "listing_repeats", "answer_too_large"}
-READ_TIMES = 3  # at the most, while orders are filled; then the next reading is waited for
 
 
 class ShownOrders(NamedTuple):
@@ -282,35 +281,3 @@ def _has_changed(known: KnownOpenOrder, order: Order) -> bool:
 
 def _has_fills(known: KnownOpenOrder, order: Order) -> bool:
     return order.filled_quantity > known.filled_quantity
-
-
-def read_account(account: AccountReconciliation, start: ReadingStart) -> tuple[list[BrokerReport], Holdings | None]:
-    """The differences to record, and what the account holds, unless the broker does not say it.
-
-    Positions are read between two readings of the orders, until these agree about all that is read: only then is it
-    known which fills the positions contain. The first of these is what is recorded.
-    """
-    orders = NONE_SHOWN
-    for _ in range(READ_TIMES):
-        before, positions = account.filled(orders), account.attempt(account.broker.positions)
-        if orders is NONE_SHOWN and account.is_left_alone:
-            raise account.failures[0]
-        orders = account.orders(orders)
-        after = account.filled(orders)
-        if positions is None or after.items() <= before.items():
-            break
-    filled = _contained(account, before, after)
-    balance = None if positions is None else account.attempt(account.broker.balance)
-    differences = account.differences_from(orders)
-    if positions is None or balance is None:
-        return differences, None
-    in_other_account = {known.key for known in start.orders} - {known.key for known in account.known}
-    return differences, Holdings(positions, balance, start.began_at, start.sequence, filled, in_other_account)
-
-
-def _contained(
-    account: AccountReconciliation, before: Mapping[str, Decimal], after: Mapping[str, Decimal]
-) -> dict[str, Decimal]:
-    """Without orders that were filled in between, or are shown as they were before what is recorded."""
-    recorded = account.filled(NONE_SHOWN)
-    return {key: quantity for key, quantity in after.items() if before.get(key) == quantity >= recorded[key]}
