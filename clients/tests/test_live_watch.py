@@ -28,8 +28,8 @@ def piped(tip: TipCaller) -> Piped:
     environment = {name: value for name, value in tip.environment.items() if value is not None}
 
     @contextmanager
-    def start(*words: str) -> Iterator[subprocess.Popen[str]]:
-        command = [sys.executable, "-m", "tip.cli", *words]
+    def start(*words: str, before: str = "") -> Iterator[subprocess.Popen[str]]:
+        command = ["sh", "-c", f'{before} exec "$@"', "sh", sys.executable, "-m", "tip.cli", *words]
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
             try:
                 yield process
@@ -98,13 +98,17 @@ def test_a_pipe_gets_an_event_a_line_and_goes_on_after_a_position(piped: Piped, 
         watching.send_signal(signal.SIGINT)
 
 
+IN_THE_BACKGROUND = "trap '' INT;"  # as shells start what they run there
+
+
+@pytest.mark.parametrize("before", ["", IN_THE_BACKGROUND], ids=["in the foreground", "in the background"])
 @pytest.mark.parametrize("words", ["watch --after 0", "watch --json --after 0", "orders --follow"])
 def test_what_is_followed_ends_with_its_reader_also_when_nothing_happens(
-    piped: Piped, words: str, tip: TipCaller, symbol: str
+    piped: Piped, words: str, before: str, tip: TipCaller, symbol: str
 ) -> None:
     tip.done("buy", symbol, "1", *WAIT)
 
-    with piped(*words.split()) as following:
+    with piped(*words.split(), before=before) as following:
         assert following.stdout is not None
         next(following.stdout)
         time.sleep(3)  # all there is was written

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from tip.order_text import event_line
-from tip.output import write_to_nobody
+from tip.output import Output
 from tip.plain import json_of
 from tip.session import Session
 
@@ -18,18 +18,17 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def until_interrupted() -> Iterator[None]:
+def until_interrupted(out: Output) -> Iterator[None]:
     """Ctrl-C is how following ends: it is done, not a failure. So is a reader that goes, as in `tip watch | head`."""
     is_over, turn = threading.Event(), threading.Lock()
 
-    def interrupt() -> None:
+    def end() -> None:
         with turn:
             if not is_over.is_set():
-                write_to_nobody()
-                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+                out.close()
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
 
-    with suppress(KeyboardInterrupt):
-        _once_nobody_reads(interrupt)
+    with suppress(KeyboardInterrupt), _once_nobody_reads(end):
         try:
             yield
         finally:
@@ -37,20 +36,30 @@ def until_interrupted() -> Iterator[None]:
                 is_over.set()
 
 
-def _once_nobody_reads(then: Callable[[], None]) -> None:
-    """Also while nothing is written: otherwise it would end with the next event, and perhaps there is none."""
+@contextmanager
+def _once_nobody_reads(then: Callable[[], None]) -> Iterator[None]:
+    """Also while nothing is written: otherwise it would end with the next event, and perhaps there is none.
+
+    By a signal of its own: a shell starts what it runs in the background with SIGINT ignored.
+    """
     try:
         reader = select.poll()
-        reader.register(sys.stdout.fileno(), 0)  # errors alone, and a pipe without a reader is one
-    except (AttributeError, OSError):
-        return  # there is no standard output, or it is not a file
+        reader.register(sys.stdout.fileno(), select.POLLHUP)  # of a pipe without a reader Linux says POLLERR, unasked
+    except (AttributeError, OSError):  # there is no standard output, or it is not a file, or the system has no poll
+        yield
+        return
 
     def wait() -> None:
-        [(_, found)] = reader.poll()
-        if not found & select.POLLNVAL:  # macOS says so of terminals: it cannot wait for them
+        found = reader.poll()
+        if found and not found[0][1] & select.POLLNVAL:  # macOS says so of terminals: it cannot wait for them
             then()
 
+    before = signal.signal(signal.SIGUSR1, signal.default_int_handler)
     threading.Thread(target=wait, name="reader", daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 def show_event(session: Session, event: "Event") -> None:
@@ -74,7 +83,7 @@ def follow_orders(session: Session, after: int | None, symbol: str | None) -> No
     if session.out.is_closed:
         return
     kinds = (tip.ActionAppended, tip.OrderUpdate, tip.Refusal)
-    with until_interrupted(), session.account_client.events(after=after, types=kinds) as events:
+    with until_interrupted(session.out), session.account_client.events(after=after, types=kinds) as events:
         for event in events:
             if symbol is None or getattr(event, "symbol", None) == symbol:
                 show_event(session, event)

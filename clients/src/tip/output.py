@@ -84,8 +84,12 @@ class Output:
         try:
             click.echo(text, nl=nl)
         except BrokenPipeError:
-            self.is_closed = True
-            write_to_nobody()
+            self.close()
+
+    def close(self) -> None:
+        """Nobody reads any more. Python flushes once more at the end, which would fail."""
+        self.is_closed = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     def coloured(self, word: str) -> str:
         colour = colour_of(word)
@@ -98,11 +102,6 @@ class Output:
         except UnicodeEncodeError:
             return {"✓": "ok", "✗": "x"}.get(mark, mark)
         return mark
-
-
-def write_to_nobody() -> None:
-    """Python flushes once more at the end, and would fail where the reader has gone."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def replace_what_cannot_be_encoded() -> None:

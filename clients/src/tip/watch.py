@@ -28,12 +28,14 @@ def command(session: Session, symbol: str | None, after: str | None) -> None:
 def watch(session: Session, symbol: str | None) -> None:
     from tip.watch_screen import watch_account
 
-    with until_interrupted():
+    with until_interrupted(session.out):
         watch_account(session.settings, session.account_id, symbol)
 
 
 def print_events(session: Session, symbol: str | None, after: str | None) -> None:
-    with until_interrupted(), session.account_client.events(after=after) as events:
+    if session.out.is_closed:
+        return
+    with until_interrupted(session.out), session.account_client.events(after=after) as events:
         for event in events:
             if symbol is None or getattr(event, "symbol", None) == symbol:
                 session.out.json_line(event_document(event))
