@@ -9,13 +9,13 @@ from typing import Any
 import psycopg2
 import pytest
 from flask import Flask
-from werkzeug.test import TestResponse
+from werkzeug.test import EnvironBuilder, TestResponse
 
 from chassis import keys, strict_json
 from tip_testing.commands import cancel, create
 
 from .conftest import Desk
-from .serving import create_app, introduce
+from .serving import create_app, introduce, send_at_once
 from .test_controls import disable
 
 FLASK = "?dry_run=false"
@@ -142,13 +142,29 @@ def test_a_key_that_is_remembered_as_another_organizations_is_looked_up_again(
     other = new_desk()
     remembered = desk.app.extensions["callers"]._verified_callers
     introduce(desk.app, desk.headers["x-api-key"])
-    for digest, caller in list(remembered.items()):
-        remembered.put(digest, caller._replace(tenant=str(other.organization.id)))
+    own = dict(remembered.items())
 
-    created, theirs = desk.submit(create()), desk.client.post(other.path, json=create(), headers=desk.headers)
+    def remember_wrongly() -> None:
+        for digest, caller in own.items():
+            if caller.tenant == str(desk.organization.id):
+                remembered.put(digest, caller._replace(tenant=str(other.organization.id)))
+
+    remember_wrongly()
+    created = desk.submit(create())
+    remember_wrongly()
+    theirs = desk.client.post(other.path, json=create(), headers=desk.headers)
+    remember_wrongly()
+    together = send_at_once(
+        desk.app,
+        [
+            EnvironBuilder(path, method="POST", json=create(), headers=headers)
+            for path, headers in ((other.path, desk.headers), (other.path, other.headers), (desk.path, desk.headers))
+        ],
+    )
 
     assert (created.status_code, theirs.status_code) == (201, 404)
-    assert len(desk.rows("action")) == 1 and other.rows("action") == []
+    assert [answer.status_code for answer in together] == [404, 201, 201]
+    assert len(desk.rows("action")) == 2 and len(other.rows("action")) == 1
 
 
 def test_the_fast_path_and_flask_accept_alike(desk: Desk) -> None:

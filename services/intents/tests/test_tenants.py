@@ -172,6 +172,7 @@ def forgetting_prepared(desk: Desk, condition: str) -> Iterator[list[Any]]:
         connections._execute = execute
 
 
+@pytest.mark.parametrize("path", ["", "?dry_run=false"], ids=["fast path", "Flask"])
 @pytest.mark.parametrize(
     ("condition", "tables"),
     [
@@ -181,13 +182,13 @@ def forgetting_prepared(desk: Desk, condition: str) -> Iterator[list[Any]]:
     ids=["account", "key"],
 )
 def test_the_submit_path_sees_only_whom_the_presented_keys_belong_to(
-    new_desk: Callable[..., Desk], condition: str, tables: list[str]
+    new_desk: Callable[..., Desk], condition: str, tables: list[str], path: str
 ) -> None:
     ours, theirs = new_desk(), new_desk()
 
     def organizations_read() -> set[UUID]:
         with forgetting_prepared(ours, condition) as rows:
-            ours.submit(create())
+            ours.client.post(ours.path + path, json=create(), headers=ours.headers)
         found = {value for row in rows for value in row if isinstance(value, UUID)}
         return found & {ours.organization.id, theirs.organization.id}
 

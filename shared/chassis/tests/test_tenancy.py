@@ -1,5 +1,6 @@
 """Row-level security, for every table there is: a new one cannot be forgotten."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg2
@@ -47,24 +48,58 @@ def test_policies_are_for_the_two_groups_and_never_for_everybody(platform: Platf
     assert roles == {tenancy.WEB, tenancy.WORKER, migrations.role("accounts_web"), migrations.role("identity_web")}
 
 
-def test_migrating_rewords_older_policies_while_their_tables_are_used(fresh_platform: Platform) -> None:
-    policies = text("SELECT tablename, policyname, roles, qual, with_check FROM pg_policies ORDER BY 1, 2")
-    older = "= ANY (CAST((SELECT CAST(nullif(current_setting('tip.organizations', true), '') AS uuid[])) AS uuid[]))"
-    with fresh_platform.admin() as connection:
-        wanted = connection.execute(policies).all()
-        for table, column in (("intents.intent", "organization_id"), ("identity.organization", "id")):
-            connection.exec_driver_sql(f"ALTER POLICY tenant ON {table} USING ({column} {older})")
-        assert connection.execute(policies).all() != wanted
+POLICIES = text("SELECT tablename, policyname, roles, qual, with_check FROM pg_policies ORDER BY 1, 2")
+OLDER = "= ANY (CAST((SELECT CAST(nullif(current_setting('tip.organizations', true), '') AS uuid[])) AS uuid[]))"
 
-    with fresh_platform.admin() as connection, ThreadPoolExecutor(1) as pool:
-        connection.exec_driver_sql("BEGIN; LOCK intents.intent IN ACCESS SHARE MODE")
-        migrating = pool.submit(migrations.migrate, fresh_platform.admin_url, {})
-        with pytest.raises(TimeoutError):
-            migrating.result(3)
-        connection.exec_driver_sql("LOCK identity.organization IN ACCESS SHARE MODE NOWAIT")
-        connection.exec_driver_sql("ROLLBACK")
+
+@pytest.fixture
+def older_platform(fresh_platform: Platform) -> Platform:
+    """With policies in the form that they had once, of two services."""
+    with fresh_platform.admin() as connection:
+        for table in ("intents.action", "intents.intent", "identity.organization"):
+            column = "id" if table == "identity.organization" else "organization_id"
+            connection.exec_driver_sql(f"ALTER POLICY tenant ON {table} USING ({column} {OLDER})")
+    return fresh_platform
+
+
+def test_migrating_rewords_older_policies_while_their_tables_are_used(
+    older_platform: Platform, platform: Platform
+) -> None:
+    with platform.admin() as connection:
+        wanted = connection.execute(POLICIES).all()
+
+    with (
+        ThreadPoolExecutor(1) as pool,
+        older_platform.admin() as user,
+        older_platform.admin() as reader,
+        older_platform.admin() as other,
+    ):
+        user.exec_driver_sql("BEGIN; LOCK intents.intent IN ACCESS SHARE MODE")
+        migrating = pool.submit(migrations.migrate, older_platform.admin_url, {})
+        reader.exec_driver_sql("SET lock_timeout = '2s'")
+        until = time.monotonic() + 3
+        while time.monotonic() < until:
+            reader.exec_driver_sql("SELECT 1 FROM intents.intent LIMIT 1")  # no longer than a try holds it up
+        assert not migrating.done()
+        other.exec_driver_sql("BEGIN; LOCK intents.action, identity.organization IN ACCESS SHARE MODE NOWAIT; ROLLBACK")
+        user.exec_driver_sql("ROLLBACK")
         migrating.result(60)
-        assert connection.execute(policies).all() == wanted
+        assert user.execute(POLICIES).all() == wanted
+
+
+def test_migrating_leaves_the_policy_of_a_table_that_stays_in_use_to_the_next_run(
+    older_platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrations, "_LOCK_TRIES", 2)
+    outdated = text("SELECT tablename FROM pg_policies WHERE policyname = 'tenant' AND qual LIKE '%% = ANY (%%'")
+    with ThreadPoolExecutor(1) as pool, older_platform.admin() as user, older_platform.admin() as reader:
+        user.exec_driver_sql("BEGIN; LOCK intents.intent IN ACCESS SHARE MODE")
+        pool.submit(migrations.migrate, older_platform.admin_url, {}).result(60)
+        assert reader.execute(outdated).scalars().all() == ["intent"]
+
+        user.exec_driver_sql("ROLLBACK")
+        migrations.migrate(older_platform.admin_url, {})
+        assert reader.execute(outdated).scalars().all() == []
 
 
 OF_USERS = (

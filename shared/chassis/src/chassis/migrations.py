@@ -37,7 +37,7 @@ __all__ = [
 log = logs.get(__name__)
 
 _LOCK = 7_246_001  # any number, as long as every migrating process uses the same
-_LOCK_PAUSE_S = 0.2
+_LOCK_TRIES, _LOCK_PAUSE_S = 50, 0.2
 _OUTDATED = text("""
     SELECT CAST(polrelid AS regclass)::text, substring(pg_get_expr(polqual, polrelid) FROM '^\\((\\w+) = ANY \\(')
     FROM pg_policy JOIN pg_class c ON c.oid = polrelid
@@ -97,13 +97,18 @@ def _reword_policies(engine: Engine, service: str) -> None:
     """Of a database that is older than how `tenancy.visible` says it now.
 
     Each in a transaction of its own, that waits only briefly: whoever has read the table holds up the change, which
-    holds up whoever comes after it, and with two tables held at once there would be deadlocks.
+    holds up whoever comes after it, and with two tables held at once there would be deadlocks. Both forms say the same,
+    so a table that stays in use (a vacuum, a dump) is left to the next run.
     """
     with engine.begin() as tx:
         outdated = tx.execute(_OUTDATED, {"schema": service}).all()
     for table, column in outdated:
-        while not _reworded(engine, table, column):
+        for _ in range(_LOCK_TRIES):
+            if _reworded(engine, table, column):
+                break
             time.sleep(_LOCK_PAUSE_S)
+        else:
+            log.warning("policy_not_reworded", table=table, reason="the table was in use; migrate tries again")
 
 
 def _reworded(engine: Engine, table: str, column: str) -> bool:
