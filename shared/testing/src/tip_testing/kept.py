@@ -18,15 +18,26 @@ class Kept:
     def __init__(self) -> None:
         self._ends = ExitStack()
         self._made: dict[Callable[[], AbstractContextManager[Any]], Any] = {}
+        self._failed: dict[Callable[[], AbstractContextManager[Any]], Exception] = {}
 
     def get(self, make: Callable[[], AbstractContextManager[T]]) -> T:
+        if make in self._failed:
+            raise self._failed[make]  # it would fail again, and take as long
         if make not in self._made:
-            self._made[make] = self._ends.enter_context(make())
+            self._make(make)
         found: T = self._made[make]
         return found
 
+    def _make(self, make: Callable[[], AbstractContextManager[T]]) -> None:
+        try:
+            self._made[make] = self._ends.enter_context(make())
+        except Exception as error:
+            self._failed[make] = error
+            raise
+
     def end(self) -> None:
         self._made.clear()
+        self._failed.clear()
         self._ends.close()
 
 
