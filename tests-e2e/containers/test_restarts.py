@@ -102,7 +102,7 @@ class Trader(InBackground):
     def once(self) -> None:
         key = uuid4().hex
         while (answer := self._submit(create(self.symbol, "0.001"), key)).status_code != 201:
-            assert answer.status_code in (409, 502, 503, 504), answer.text
+            assert answer.status_code in (409, 429, 502, 503, 504), answer.text
             self.repeated[answer.status_code] += 1
             time.sleep(0.2)
         self.accepted.append(answer.json()["intent_id"])
