@@ -13,6 +13,8 @@ from tip_testing.outbox import empty
 from tip_testing.platform_plugin import Platform
 from tip_testing.servers_plugin import ValkeyServer
 
+from .served import Server
+
 SCHEMA = "identity"
 ATTEMPT_LIMIT = 3
 
@@ -41,3 +43,10 @@ def publisher(valkey_server: ValkeyServer) -> Iterator[Publisher]:
     publisher = Publisher(valkey_server.url)
     yield publisher
     publisher.close()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    server = Server()
+    yield server
+    server.end()
