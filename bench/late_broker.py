@@ -4,8 +4,10 @@ On a platform of its own, as `make up` runs it. Two organizations trade at Alpac
 moments, so many orders a second on average. Alpaca answers at once, then behaves as badly as each phase says, so that
 orders come in faster than all threads can send them, then answers at once again, and so on: a machine that is slower
 for a minute is so for both. Market orders of one of the two go to the paper broker at a steady rate: before each phase,
-and in it. In one phase, `prompt`, Alpaca answers at once as before: what differs there is chance. An order does not
-count if a processor stood still within a tenth of a second of its submit (bench/stalls.py), however long it took.
+and in it. In one phase, `prompt`, Alpaca answers at once as before: what differs there is chance, and if that is more
+than a bad broker may cost, the machine was not quiet and nothing is claimed. An order is timed from the moment at which
+it is due, also if the one before it is late. It does not count if a processor stood still within a tenth of a second of
+that (bench/stalls.py), however long it took.
 
     make bench NAME=late_broker
     make bench NAME="late_broker --probes 20 --rounds 1"
@@ -167,7 +169,8 @@ class Timed(NamedTuple):
         return " / ".join(f"{sum(map(len, side)) / (probes * len(side)):.0%}" for side in self)
 
 
-def measure(rounds: int, probes: int, pace: Pace) -> dict[str, Timed]:
+def measure(rounds: int, probes: int, pace: Pace) -> tuple[dict[str, Timed], int]:
+    """By phase; and how many stalls of a processor were seen."""
     broker = BadBroker()
     timed = {phase: Timed([], []) for phase in PHASES}
     urls = {"ALPACA_PAPER_URL": broker.url, "ALPACA_DATA_URL": broker.url}
@@ -189,7 +192,7 @@ def measure(rounds: int, probes: int, pace: Pace) -> dict[str, Timed]:
                     flush=True,
                 )
     broker.server.shutdown()
-    return timed
+    return timed, len(stalls)
 
 
 def in_turn(
@@ -210,16 +213,15 @@ def prepare(broker: BadBroker, pace: Pace, mood: str) -> None:
 
 
 def times(probing: Trader, stalls: Stalls, pace: Pace, probes: int) -> list[float]:
-    """From just before each submit until its fill was recorded: whoever polls for that slows down what he measures."""
-    session, due = requests.Session(), time.monotonic()
+    """From when each submit was due until its fill was recorded: whoever polls for that slows down what he measures."""
+    session, first = requests.Session(), time.time()
     began: dict[str, float] = {}
-    for _ in range(probes):
-        time.sleep(max(0.0, due - time.monotonic()))
-        due += 1 / pace.probes
-        moment = time.time()
+    for number in range(probes):
+        due = first + number / pace.probes
+        time.sleep(max(0.0, due - time.time()))
         answer = session.post(probing.path, json=create("AAPL", probing.quantity), headers=probing.headers, timeout=30)
         answer.raise_for_status()
-        began[answer.json()["intent_id"]] = moment
+        began[answer.json()["intent_id"]] = due
     lasted = [(moment, filled_at(probing, session, intent_id)) for intent_id, moment in began.items()]
     return [filled - moment for moment, filled in lasted if not stalls.overlap(moment, moment + STALL_SECONDS)]
 
@@ -263,6 +265,11 @@ def ratio(phase: str, rounds: Timed, part: float) -> Ratio:
     )  # fmt: skip
 
 
+def is_quiet(found: Sequence[Ratio]) -> bool:
+    """Whether chance alone differs by less than what is to be found."""
+    return all(1 / GOAL <= ratio.ratio <= GOAL for ratio in found if ratio.name.startswith("prompt"))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
@@ -272,17 +279,21 @@ def main() -> None:
     pace = Pace(chosen.pace)
     if pace.orders <= 2 * pace.threads / LATE_SECONDS:
         parser.error("--pace is so small that a late broker's orders could all be sent: nothing would wait")
-    timed = measure(chosen.rounds, chosen.probes, pace)
+    timed, stalls = measure(chosen.rounds, chosen.probes, pace)
     found = ratios(timed)
     counted = ", ".join(f"{phase} {of.counted(chosen.probes)}" for phase, of in timed.items())
     notes = (
         f"{2 * ACCOUNTS} accounts of two organizations with {pace.orders:g} orders a second, at random moments, at a "
         f"broker that answers at once (before, and `prompt`), {LATE_SECONDS:g} s late (`late`), never (`silent`), or "
-        f"ends every connection (`away`), in {ROUNDS} rounds. {PROBES} market orders of one of the two at the paper "
-        f"broker, {pace.probes:g} a second, before each phase and in it, from submit until the fill was recorded; "
-        "percentiles are of all rounds together, the spread is that of the rounds' own ratios. Orders that no stall of "
-        f"a processor met count, before and in it: {counted}."
+        f"ends every connection (`away`), in {chosen.rounds} rounds. {chosen.probes} market orders of one of the two "
+        f"at the paper broker, {pace.probes:g} a second, before each phase and in it, from when each was due until its "
+        "fill was recorded; percentiles are of all rounds together, the spread is that of the rounds' own ratios. A "
+        "broker that is silent or away takes no orders, which relieves the processors of them. Orders that no stall of "
+        f"a processor met count, before and in it: {counted}; {stalls} stalls were seen."
     )
+    if not is_quiet(found):
+        print(*found, notes, sep="\n")
+        raise SystemExit("bench: the phase in which nothing changes differs by more than a bad broker may: not quiet")
     if (chosen.rounds, chosen.probes) == (ROUNDS, PROBES):
         command = "make bench NAME=" + ("late_broker" if pace.share == 1 else f'"late_broker --pace {pace.share:g}"')
         report("Late broker", found, versions=("python",), command=command, notes=notes)

@@ -1,9 +1,9 @@
 """When a processor stood still, nearly always because a virtual machine's host had taken it away.
 
 A host does that for 5 to 100 ms at a time, several times in ten seconds, and does not always count it as stolen. What
-was submitted then says nothing about the code. For each processor a process of the highest real-time priority, which
-no load here can delay, naps again and again: when it wakes late, its processor stood still. Setting such a priority
-takes Linux, and root.
+was submitted then says nothing about the code. For each processor a process of the highest real-time priority naps
+again and again: when it wakes late, its processor stood still. No process delays it; long work inside the kernel may,
+ours as well as others', so what is left out is said beside each figure. Setting such a priority takes Linux, and root.
 """
 
 import os
@@ -38,6 +38,9 @@ class Stalls:
     def __init__(self) -> None:
         self._seen: list[Stall] = []
 
+    def __len__(self) -> int:
+        return len(self._seen)
+
     def add(self, stall: Stall) -> None:
         self._seen.append(stall)
 
@@ -67,6 +70,8 @@ def _watching(processor: int, stalls: Stalls) -> Iterator[None]:
         reader.start()
         try:
             yield
+            if process.poll() is not None:
+                sys.exit("bench: what watches for stalls has ended, so none of them would have been seen")
         finally:
             process.terminate()
             reader.join()
