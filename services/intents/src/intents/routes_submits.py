@@ -23,6 +23,7 @@ from intents.usecases import PendingSubmit, Policy
 
 bp = routes.bp
 SUBMITTERS = (api_key("intent:edit"),)
+SIBLING_REFUSED = 424
 _LIVE = "On a live account CREATE and REPLACE need the `trading_live` entitlement of the organization."
 _NOTE = (
     f"{_LIVE} While commands wait too long to be sent, CREATE and REPLACE are 503 `overloaded` with `Retry-After`; "
@@ -179,7 +180,7 @@ def _outcome(place: int, outcome: usecases.Outcome) -> dict[str, Any]:
     if isinstance(outcome, usecases.Result):
         return {"status": status_of(outcome), "action": model.record(outcome.action)}
     if isinstance(outcome, usecases.SiblingRefused):
-        return {"status": 424}
+        return {"status": SIBLING_REFUSED}
     problem = problems.problem_of(outcome, STATUSES)
     problems.log_fault(outcome, problem, request.path)
     document = problems.document(problem, request.path, g.trace.request_id)
@@ -204,5 +205,11 @@ def _raise_overload(outcomes: Sequence[usecases.Outcome]) -> None:
 
 def _answer_batch(results: list[dict[str, Any]], *, atomic: bool) -> ResponseReturnValue:
     if atomic and any("action" not in result for result in results):
-        raise model.BatchRejected(results)
+        raise model.BatchRejected(_as_a_whole(results))
     return json_response({"results": results})
+
+
+def _as_a_whole(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """With the first refusal alone: a dry run decides each command by itself, but answers as the batch would be."""
+    first = next((place for place, result in enumerate(results) if "problem" in result), None)
+    return [result if place == first else {"status": SIBLING_REFUSED} for place, result in enumerate(results)]
