@@ -75,6 +75,26 @@ def test_a_consumer_with_nothing_to_consume_finds_out_without_a_lock(outbox: Out
     assert not news()
 
 
+def test_finding_out_that_there_is_nothing_to_consume_costs_the_same_however_much_was_consumed(
+    outbox: Outbox, consumer: Feed, platform: Platform
+) -> None:
+    append(outbox, *["a.created"] * 500)
+    for _ in range(5):
+        settle_all(outbox)
+    assert consumer.drain(note) == 500
+    with platform.admin() as admin:
+        admin.execute(text("ANALYZE identity.outbox"))
+    rows_read = text("""
+        SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables
+        WHERE schemaname = 'identity' AND relname = 'outbox'
+    """)
+
+    with outbox.engine.begin() as tx:
+        before = tx.execute(rows_read).scalar_one()
+        assert not feed._has_unread(tx, "consumer", "identity")
+        assert tx.execute(rows_read).scalar_one() - before < 10
+
+
 def test_an_effect_that_fails_is_applied_again_and_not_twice(outbox: Outbox, consumer: Feed) -> None:
     append(outbox, *["a.created"] * 5)
     settle_all(outbox)
