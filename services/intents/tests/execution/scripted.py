@@ -49,7 +49,7 @@ class Scripted:
                 try:
                     self.end_headers()
                     self.wfile.write(content)
-                except ConnectionError:  # whoever asked has gone
+                except ConnectionError:  # the caller has gone
                     self.close_connection = True
 
             do_GET = do_POST = do_PATCH = do_DELETE = _serve  # noqa: N815
@@ -67,7 +67,7 @@ class Scripted:
         self.answer = (status, content, {name.replace("_", "-"): value for name, value in headers.items()})
 
     def slow_requests(self) -> int:
-        """How many were asked in the name of `slow`; accounts that another test has left ask in their own."""
+        """How many came in the name of `slow`; accounts that another test has left send in their own."""
         return sum(key_id in self.slow for key_id in list(self.key_ids))
 
     def end(self) -> None:
